@@ -237,15 +237,15 @@ pub struct UserspaceLockArgs {
 pub struct RunArgs {
     /// The experiment file
     #[arg(conflicts_with_all = [
-        "kernels", "workload", "parameters", "iterations", "cpus", "memory", "nodes", "accel", "disk",
-        "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
+        "kernels", "workload", "parameters", "iterations", "arch", "cpus", "memory", "nodes", "accel",
+        "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
         "build_modules", "compiler", "events",
     ])]
     pub experiment: Option<PathBuf>,
     /// Boot the seeds of this experiment of exact mode again, and keep the lines of the functions in --lines
     #[arg(long, value_name = "EXPERIMENT", requires = "lines", conflicts_with_all = [
-        "experiment", "kernels", "workload", "parameters", "iterations", "boots", "cpus", "memory", "nodes", "accel",
-        "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
+        "experiment", "kernels", "workload", "parameters", "iterations", "boots", "arch", "cpus", "memory", "nodes",
+        "accel", "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
         "build_modules", "compiler", "events", "mode", "seeds", "profile",
     ])]
     pub again: Option<String>,
@@ -315,7 +315,7 @@ pub struct SelftestArgs {
     /// Boot nothing: split the stored boots of one variant of an experiment in two
     #[arg(long, num_args = 2, value_names = ["EXPERIMENT", "VARIANT"],
           conflicts_with_all = ["kernel", "workload", "parameters", "boots", "iterations",
-                                "cpus", "memory", "nodes", "accel", "disk"])]
+                                "arch", "cpus", "memory", "nodes", "accel", "disk"])]
     pub from: Option<Vec<String>>,
     #[command(flatten)]
     pub turn: TurnArgs,

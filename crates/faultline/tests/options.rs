@@ -73,6 +73,7 @@ fn options_that_a_file_sets_are_refused_beside_it() {
         ("--budget", "2h", "budget"),
         ("--events", "cs", "events in [sampler]"),
         ("--iterations", "3", "iterations in [[workload]]"),
+        ("--arch", "arm64", "arch in [machine]"),
         ("--cpus", "1", "cpus in [machine]"),
         ("--memory", "1G", "memory in [machine]"),
         ("--nodes", "2", "nodes in [machine]"),
@@ -233,6 +234,34 @@ fn a_plan_leaves_out_blocks_that_another_host_began() {
         plan.contains("\ndone: 1 boot\n1 boot left out, of blocks that another host began"),
         "{plan}"
     );
+}
+
+#[test]
+fn what_does_not_work_on_arm64_is_refused() {
+    let setup = Setup::new("boots = 3");
+    let run = |options: &[&str]| setup.refused(&[&["run", "--arch", "arm64"], options].concat());
+    for (options, told) in [
+        (
+            &["--kernels", "host"][..],
+            "--kernels: `host` is not a kernel of Debian's archive for arm64",
+        ),
+        (&["--kernels", "git:v6.1"], "`git:v6.1` is not a kernel of Debian's archive for arm64"),
+        (&["--kernels", "6.12", "--accel", "kvm"], "--accel: KVM does not run arm64 machines"),
+        (&["--kernels", "6.12", "--disk", "4G"], "--disk: machines for arm64 have no disks yet"),
+        (
+            &["--kernels", "6.12", "--mode", "exact"],
+            "--arch: exact mode does not count on arm64 yet",
+        ),
+    ] {
+        let error = run(options);
+        assert!(error.contains(told), "{error}");
+    }
+    let error = setup.refused(&["run", "--kernels", "6.12@arm64,6.1"]);
+    assert!(error.contains("`6.1` is a kernel for x86_64, but the machine is arm64"), "{error}");
+    let error = setup.refused(&["try", "6.12@arm64", "--", "true"]);
+    assert!(error.contains("`try` runs programs of this host"), "{error}");
+    let error = setup.refused(&["boot", "--accel", "kvm", "6.12@arm64"]);
+    assert!(error.contains("KVM does not run arm64 machines"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Reads the experiment file: TOML in, [`model::Experiment`] out, and errors that point at the line. Options make the
 //! same form as a file ([`Input`]), so both are checked here.
 
+mod architecture;
 mod build;
 mod culprit;
 mod disks;
@@ -342,7 +343,7 @@ impl FileForm {
         self
     }
 
-    fn check(self, directory: &Path) -> Checked<Request> {
+    fn check(mut self, directory: &Path) -> Checked<Request> {
         if let Some(name) = &self.name
             && let Err(problem) = check_name(name.get_ref())
         {
@@ -363,6 +364,8 @@ impl FileForm {
         }
         let sources: Vec<String> =
             forms.iter().map(|form| form.get_ref().source(directory)).collect();
+        let mut variant_forms = matrix::variants(self.variants, self.matrix, directory)?;
+        architecture::settle(self.machine.get_mut(), &mut variant_forms)?;
         let limits = self.machine.get_ref().limits.clone().unwrap_or_default();
         let sweep = self.sweep.map(|sweep| Sweep::of(sweep, &forms)).transpose()?;
         let places = match &sweep {
@@ -375,11 +378,11 @@ impl FileForm {
         };
         let tree = self.tree.map(|tree| build::path(directory, &tree));
         let source = SourceForm { tree: tree.as_deref(), build: &self.build, directory };
-        let forms = matrix::variants(self.variants, self.matrix, directory)?;
         let Place { mut machine, workloads, readings } = places[0].clone();
         let mut reading = Reading { workloads: readings, ..Reading::default() };
         let (mut variants, mut builds) = (Vec::new(), BTreeMap::new());
-        for VariantRequest { variant, reading: own, build } in variants::check_all(forms, source)? {
+        for request in variants::check_all(variant_forms, source)? {
+            let VariantRequest { variant, reading: own, build } = request;
             reading.variants.insert(variant.name.clone(), own);
             builds.extend(build.map(|build| (variant.name.clone(), build)));
             variants.push(variant);

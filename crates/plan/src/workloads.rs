@@ -11,7 +11,7 @@ use std::path::Path;
 
 use flight::event::MAX_CUTS;
 use flight::job::PROGRAMS_PATH;
-use model::{Disk, Machine, Manifest, Pinned, Swap, WorkloadUse};
+use model::{Architecture, Disk, Machine, Manifest, Pinned, Swap, WorkloadUse};
 
 use crate::form::near::nearest;
 pub use find::{Known, all, built_in, find, named, read, take_program};
@@ -87,6 +87,14 @@ pub enum WorkloadError {
         /// The number of the disk.
         disk: usize,
     },
+    /// The workload has programs for x86-64, and the machine is another one.
+    #[error("workload `{workload}` needs {what}, which are for x86_64 machines so far")]
+    ForX86 {
+        /// The name of the workload.
+        workload: String,
+        /// What it needs.
+        what: &'static str,
+    },
     /// The workload needs swap space, and the machine has none.
     #[error("workload `{workload}` needs swap space, and the machine has none")]
     NoSwap {
@@ -130,6 +138,9 @@ impl WorkloadError {
                 return "add swap to the machine in an experiment file: [machine.swap] with kind = \"zram\", size = \"256M\""
                     .into();
             }
+            Self::ForX86 { .. } => {
+                return "use a built-in workload without packages, or an x86_64 machine".into();
+            }
             Self::Value { why: hint, .. } | Self::Manifest { hint, .. } => return hint.clone(),
             Self::NoManifest { .. } => {
                 return "name a workload, or its manifest, FILE.toml; `faultline workload new NAME` writes one \
@@ -147,8 +158,16 @@ impl WorkloadError {
 /// Checks the command and the parameters, so that nothing is booted for a wrong one. What a manifest cannot
 /// say, the workload checks in the guest. The error has the parameter at fault, if there is one.
 pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
-    command_of(used, machine)?;
     let manifest = &used.manifest;
+    if machine.arch != Architecture::X86_64 {
+        let has_own = used.programs().next().is_some() || used.archive.is_some();
+        let own = has_own.then_some("programs of this host");
+        let packages = (!manifest.packages.is_empty()).then_some("packages");
+        if let Some(what) = own.or(packages) {
+            return Err(WorkloadError::ForX86 { workload: manifest.name.clone(), what });
+        }
+    }
+    command_of(used, machine)?;
     if manifest.swap && machine.swap.is_none() {
         return Err(WorkloadError::NoSwap { workload: manifest.name.clone() });
     }

@@ -78,6 +78,6 @@ impl TryArgs {
     /// The options of the machine as other commands have them.
     pub fn machine(&self) -> MachineArgs {
         let Self { cpus, memory, nodes, disk, .. } = *self;
-        MachineArgs { cpus, memory, nodes, disk, accel: AccelArg::Auto }
+        MachineArgs { arch: None, cpus, memory, nodes, disk, accel: AccelArg::Auto }
     }
 }

@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 23] = [
+const KEYS: [(&str, &str); 24] = [
     ("--kernels", "kernel in [[variant]]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
@@ -15,6 +15,7 @@ const KEYS: [(&str, &str); 23] = [
     ("--margin", "margin"),
     ("--budget", "budget"),
     ("--events", "events in [sampler]"),
+    ("--arch", "arch in [machine]"),
     ("--cpus", "cpus in [machine]"),
     ("--memory", "memory in [machine]"),
     ("--nodes", "nodes in [machine]"),

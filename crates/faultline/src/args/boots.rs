@@ -3,11 +3,14 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use model::{Accel, Bytes, FileSystem, Millis, Mode, Profiling, Share};
+use model::{Accel, Architecture, Bytes, FileSystem, Millis, Mode, Profiling, Share};
 
 /// The machine of an experiment without a file.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
+    /// Architecture of machine and kernels [default: that of the kernels' names, such as 6.12@arm64, or x86_64]
+    #[arg(long, value_enum)]
+    pub arch: Option<ArchArg>,
     /// CPUs
     #[arg(long, default_value_t = 4)]
     pub cpus: u32,
@@ -59,6 +62,24 @@ impl From<AccelArg> for Accel {
             AccelArg::Auto => Self::Auto,
             AccelArg::Kvm => Self::Kvm,
             AccelArg::Tcg => Self::Tcg,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ArchArg {
+    /// x86-64
+    #[value(name = "x86_64")]
+    X86,
+    /// 64-bit Arm, emulated: docs/arm64.md
+    Arm64,
+}
+
+impl From<ArchArg> for Architecture {
+    fn from(arch: ArchArg) -> Self {
+        match arch {
+            ArchArg::X86 => Self::X86_64,
+            ArchArg::Arm64 => Self::Arm64,
         }
     }
 }

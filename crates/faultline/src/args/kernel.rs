@@ -53,6 +53,7 @@ const KERNELS: &str = "\
 Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name them:
   debian:6.1, 6.1      newest kernel of a series in Debian's archive; also debian:newest, a package
                        version (debian:6.1.176-1), a release (6.1.0-56-cloud-amd64)
+  6.1@arm64            the same for arm64, also debian:newest@arm64
   FILE.deb, FILE.rpm, A.deb+B.deb
                        packages of one kernel: image, modules, headers, as distributions, `make
                        bindeb-pkg` and `make binrpm-pkg` have them; `kernel add A.deb B.deb` also works

@@ -7,7 +7,7 @@ use std::{env, fs};
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
 use compare::split_columns;
 use lab::{Lab, Progress, RunOptions, RunSummary};
-use model::{Boot, Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
+use model::{Architecture, Boot, Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
 use plan::Request;
 use plan::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
 use report::{escape, shell_word};
@@ -86,6 +86,10 @@ fn request(args: &TryArgs, bundle: &ProgramBundle, mode: Option<Mode>) -> Result
         Some(mode) => boots(&mut input, args, &mut form, (mode, is_alone))?,
     }
     let request = input.request(form)?;
+    if request.experiment.machine.arch != Architecture::X86_64 {
+        let message = "`try` runs programs of this host, which are for x86_64: for arm64 `run` has built-in workloads";
+        return Err(Failure::Usage(message.into()));
+    }
     lab::check(&request.experiment)?;
     Ok(request)
 }

@@ -4,12 +4,12 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use boot::{Guest, Inspection};
-use kernels::Cache;
-use model::{Machine, Topology};
+use kernels::{Cache, Request};
+use model::{Architecture, Machine, Topology};
 use plan::file::check_cmdline;
 
 use super::{print, say};
-use crate::args::BootArgs;
+use crate::args::{AccelArg, BootArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 
@@ -26,11 +26,12 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     let topology = Topology::even(args.machine.cpus, args.machine.memory, args.machine.nodes)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let machine = Machine { accel: args.machine.accel.into(), ..Machine::new(topology) };
+    let kernel = kernel(args)?;
     let directory = tempfile::tempdir()?;
     let inspection = Inspection {
         cache: Cache::open()?,
         guest: Guest::find()?,
-        kernel: args.kernel.clone(),
+        kernel,
         machine,
         cmdline: args.cmdline.clone(),
         directory: directory.path().to_owned(),
@@ -42,4 +43,26 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     let boot = inspection.boot(&say)?;
     print(&list::boot(&boot))?;
     Ok(if boot.outcome.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// The kernel, by a name that says its architecture.
+fn kernel(args: &BootArgs) -> Result<String, Failure> {
+    let name = &args.kernel;
+    let refused = |problem: &str| Failure::Usage(format!("--arch: `{name}` {problem}"));
+    let asked = args.machine.arch.map(Architecture::from);
+    let arch = asked.unwrap_or_else(|| Request::architecture(name));
+    if arch != Architecture::X86_64 && matches!(args.machine.accel, AccelArg::Kvm) {
+        return Err(Failure::Usage(
+            "--accel: KVM does not run arm64 machines: leave it out".into(),
+        ));
+    }
+    match asked {
+        Some(Architecture::Arm64) => Request::for_arm64(name).ok_or_else(|| {
+            refused("is not a kernel of Debian's archive for arm64: name a version such as 6.12")
+        }),
+        Some(arch) if arch != Request::architecture(name) => {
+            Err(refused("is a kernel for arm64, not x86_64"))
+        }
+        _ => Ok(name.clone()),
+    }
 }

@@ -21,8 +21,9 @@ impl From<BootsArg> for BootsForm {
 
 /// The machine that options describe.
 pub fn machine(input: &mut Input, args: &MachineArgs) -> MachineForm {
-    let MachineArgs { cpus, memory, nodes, accel, disk } = *args;
+    let MachineArgs { arch, cpus, memory, nodes, accel, disk } = *args;
     let mut form = MachineForm::default();
+    form.arch = arch.map(|arch| input.option("--arch", arch.into()));
     form.cpus = Some(input.option("--cpus", cpus));
     form.memory = Some(input.option("--memory", memory));
     form.nodes = Some(input.option("--nodes", nodes));

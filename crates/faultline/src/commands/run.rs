@@ -287,6 +287,7 @@ mod tests {
                 "--kernels", "6.1", "--accel", "tcg", "--cpus", "2", "--nodes", "1", "--memory",
                 "512M",
             ],
+            &["--kernels", "6.1,newest", "--arch", "arm64", "--workload", "fork"],
             &[
                 "--kernels", "6.1", "--events", "cs, page-faults", "--iterations", "3",
                 "--profile", "sampled",

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use model::{
-    Accel, Bytes, Limits, Machine, Millis, Mode, Node, Topology, TopologyError, TopologyKey,
-    WorkloadUse,
+    Accel, Architecture, Bytes, Limits, Machine, Millis, Mode, Node, Topology, TopologyError,
+    TopologyKey, WorkloadUse,
 };
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -18,6 +18,8 @@ use super::{Checked, fault, some_time, usual_limits};
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineForm {
+    /// The architecture of the machine and its kernels.
+    pub arch: Option<Spanned<Architecture>>,
     /// CPUs of all nodes together.
     pub cpus: Option<Spanned<u32>>,
     /// Memory of all nodes together.
@@ -59,6 +61,8 @@ impl LimitsForm {
 pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
     let span = machine.span();
     let form = machine.into_inner();
+    check_arm64(&form, mode)?;
+    let arch = form.arch.as_ref().map_or(Architecture::default(), |arch| *arch.get_ref());
     let topology = match (&form.cpus, &form.memory) {
         _ if !form.node.is_empty() => listed_nodes(&form)?,
         (Some(cpus), Some(memory)) => {
@@ -77,7 +81,31 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
         Some(accel) => check_accel(mode, accel)?,
         None => Accel::default(),
     };
-    Ok(Machine { disks, swap, accel, ..Machine::new(topology) })
+    Ok(Machine { arch, disks, swap, accel, ..Machine::new(topology) })
+}
+
+/// Checks that a machine for arm64 has only what works there.
+fn check_arm64(machine: &MachineForm, mode: Mode) -> Checked<()> {
+    let Some(arch) = machine.arch.as_ref().filter(|it| *it.get_ref() == Architecture::Arm64) else {
+        return Ok(());
+    };
+    if mode == Mode::Exact {
+        let hint = "use measured mode: mode = \"measured\" or --mode measured";
+        return fault(arch.span(), "exact mode does not count on arm64 yet", hint);
+    }
+    if let Some(accel) = machine.accel.as_ref().filter(|it| *it.get_ref() == Accel::Kvm) {
+        let hint = "leave it out: machines for arm64 are always emulated";
+        return fault(accel.span(), "KVM does not run arm64 machines", hint);
+    }
+    if let Some(disk) = machine.disk.first() {
+        let hint = "leave it out, or use x86_64";
+        return fault(disk.span(), "machines for arm64 have no disks yet", hint);
+    }
+    if let Some(node) = machine.node.iter().find(|node| node.get_ref().cpus.0.is_empty()) {
+        let hint = "give each node a CPU: slow memory needs ACPI, which these machines do not have";
+        return fault(node.span(), "a node of an arm64 machine has no CPUs", hint);
+    }
+    Ok(())
 }
 
 /// The topology of a machine whose nodes are listed.

@@ -71,6 +71,45 @@ fn a_valid_file_is_read() {
 }
 
 #[test]
+fn machine_and_kernels_have_one_architecture() {
+    let arm64 = GOOD.replace("cpus = 4", "arch = \"arm64\"\ncpus = 4");
+    let read = |text: &str| parse(Path::new("x.toml"), text, None).unwrap().experiment;
+    let experiment = read(&arm64);
+    assert_eq!(experiment.machine.arch, model::Architecture::Arm64);
+    let [variant, _] = &experiment.variants[..] else { panic!("{experiment:?}") };
+    assert_eq!((&*variant.name, &*variant.kernel.name), ("6.1", "debian:6.1@arm64"));
+    // The names say the same.
+    assert_eq!(read(&GOOD.replace("debian:6.1", "debian:6.1@arm64")), experiment);
+    let usual = read(&GOOD.replace("cpus = 4", "arch = \"x86_64\"\ncpus = 4"));
+    assert_eq!(usual, read(GOOD));
+    assert!(!serde_json::to_string(&usual).unwrap().contains("arch"));
+    let mixed = GOOD.replacen("debian:6.1", "6.12@arm64", 1);
+    let nodes =
+        "[[machine.node]]\ncpus = \"0\"\nmemory = \"1G\"\n[[machine.node]]\nmemory = \"1G\"\n";
+    let disk = "[[machine.disk]]\nsize = \"1G\"\n[[variant]]\nname = \"x\"";
+    for (text, told) in [
+        (mixed, "`debian:6.1` is a kernel for x86_64, but the machine is arm64"),
+        (arm64.replacen("debian:6.1", "host", 1), "`host` is not a kernel of Debian's archive for"),
+        (arm64.replace("boots = 3", "mode = \"exact\""), "exact mode does not count on arm64 yet"),
+        (arm64.replace("[machine]", "[machine]\naccel = \"kvm\""), "KVM does not run arm64"),
+        (arm64.replacen("[[variant]]", disk, 1), "machines for arm64 have no disks yet"),
+        (
+            arm64.replace("cpus = 4\nmemory = \"2G\"\nnodes = 2\n", nodes),
+            "a node of an arm64 machine has no CPUs",
+        ),
+        (arm64.replace("autonuma", "keyvalue"), "workload `keyvalue` needs packages"),
+        (
+            arm64.replace("\"autonuma\"", "\"autonuma\"\nprogram = \"x\""),
+            "needs programs of this host, which are for x86_64",
+        ),
+        (arm64.replace("\"arm64\"", "\"sparc\""), "sparc"),
+    ] {
+        let error = complaint(&text);
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn warmup_is_read() {
     let text = GOOD.replace("iterations = 2", "iterations = 2\nwarmup = 3");
     let experiment = parse(Path::new("x.toml"), &text, None).unwrap().experiment;

@@ -253,7 +253,10 @@ pub(super) fn contradiction<'a>(one: &'a [String], other: &'a [String]) -> Optio
 
 /// The default names of variants of these kernels: short, but those of different kernels differ.
 pub fn default_names(kernels: &[&str]) -> Vec<String> {
-    let long = kernels.iter().map(|kernel| kernel.strip_prefix("debian:").unwrap_or(kernel));
+    let long = kernels.iter().map(|kernel| {
+        let kernel = kernels::without_architecture(kernel);
+        kernel.strip_prefix("debian:").unwrap_or(kernel)
+    });
     let both: Vec<(&str, String)> = long.map(|long| (long, short_name(long))).collect();
     let name = |(long, short): &(&str, String)| {
         let is_shared = |it: &(&str, String)| it.1 == *short && it.0 != *long;
@@ -290,6 +293,7 @@ mod tests {
             (&["dir:/a/linux", "dir:/b/linux"], &["dir:/a/linux", "dir:/b/linux"]),
             (&["/tmp/kernel-6.1.deb", "worktree"], &["kernel-6.1.deb", "worktree"]),
             (&["debian:6.1", "6.1"], &["6.1", "6.1"]),
+            (&["debian:6.1@arm64", "dir:/a/x@arm64"], &["6.1", "x@arm64"]),
         ] {
             assert_eq!(default_names(kernels), names, "{kernels:?}");
         }

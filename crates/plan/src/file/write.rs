@@ -103,12 +103,13 @@ fn some<T: Clone>(list: &[T]) -> Option<Spanned<Vec<T>>> {
 }
 
 fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> MachineForm {
-    let Machine { arch: _, topology, disks, swap, accel, limits } = machine;
+    let Machine { arch, topology, disks, swap, accel, limits } = machine;
     let nodes = topology.nodes.len() as u32;
     let even = Topology::even(topology.cpus(), topology.memory(), nodes);
     let is_even = even.as_ref() == Ok(topology);
     let listed = topology.nodes.iter().filter(|_| !is_even);
     MachineForm {
+        arch: Some(*arch).filter(|arch| !arch.is_usual()).map(placeless),
         cpus: is_even.then(|| placeless(topology.cpus())),
         memory: is_even.then(|| placeless(topology.memory())),
         nodes: is_even.then(|| placeless(nodes)),

@@ -1,0 +1,44 @@
+//! Settles the architecture of machine and kernels.
+
+use kernels::Request;
+use model::Architecture;
+use toml::Spanned;
+
+use super::machine::MachineForm;
+use super::variants::VariantForm;
+use super::{Checked, fault};
+
+/// Settles the architecture of an experiment: the machine's, or that of its kernels. Kernels for arm64 get names that say
+/// so.
+pub fn settle(machine: &mut MachineForm, variants: &mut [VariantForm]) -> Checked<()> {
+    let of = |form: &VariantForm| Request::architecture(form.kernel.get_ref());
+    let asked = machine.arch.as_ref().map(|arch| *arch.get_ref());
+    let Some(arch) = asked.or_else(|| variants.first().map(of)) else { return Ok(()) };
+    for VariantForm { kernel, .. } in variants.iter_mut() {
+        let (name, place) = (kernel.get_ref(), kernel.span());
+        let own = Request::architecture(name);
+        match (arch, Request::for_arm64(name)) {
+            (Architecture::X86_64, _) if own == arch => {}
+            (Architecture::Arm64, Some(named)) if own == arch || asked.is_some() => {
+                *kernel = Spanned::new(place, named);
+            }
+            (Architecture::Arm64, None) => {
+                let problem = format!("`{name}` is not a kernel of Debian's archive for arm64");
+                let hint = "for arm64 name a version of Debian, such as 6.12, newest, debian:6.1@arm64, or a release \
+                            such as 6.1.0-56-cloud-arm64; other kernels are for x86_64 so far";
+                return fault(place, problem, hint);
+            }
+            _ => {
+                let [own, arch] = [own, arch].map(Architecture::name);
+                let problem = format!("`{name}` is a kernel for {own}, but the machine is {arch}");
+                let hint = "all kernels of an experiment are for one architecture: [machine] arch (--arch)";
+                return fault(place, problem, hint);
+            }
+        }
+    }
+    if machine.arch.is_none() && !arch.is_usual() {
+        let place = variants.first().map(|form| form.kernel.span()).unwrap_or_default();
+        machine.arch = Some(Spanned::new(place, arch));
+    }
+    Ok(())
+}
