@@ -101,10 +101,12 @@ pub fn headlines(
             true => holder::by_calls(section, &paths),
             false => Held { function: holder::own(section), ..Held::default() },
         });
-        // Paths and totals are not at equal entries; only the cost of an entry is.
-        let says = |it: &Holder| it.entries.is_some() || !at_equal_entries;
         let Held { function, divided, offset } = held.unwrap_or_default();
-        let (function, divided) = (function.filter(says), divided.filter(|_| !at_equal_entries));
+        let (function, divided) = match at_equal_entries {
+            // Paths and totals are not at equal entries; only the cost of an entry is.
+            true => (function.and_then(|it| share_at_equal_entries(it, &kernel)), None),
+            false => (function, divided),
+        };
         let phase = phase.to_owned();
         let unit = explanation.cost.unit.clone();
         let by_path = is_by_path(&explanation.cost.name);
@@ -126,4 +128,16 @@ pub fn headlines(
         headline
     };
     measured.map(headline).collect()
+}
+
+/// Least share of a change at equal entries that the function has which is named.
+const HALF: f64 = 0.5;
+
+/// Gives the holder of a change its share of the phase's change at equal entries. `None` if it has no entries, or less
+/// than half of that change.
+fn share_at_equal_entries(holder: Holder, kernel: &Difference) -> Option<Holder> {
+    let [before, now] = holder.entries?;
+    let per_entry = holder.instructions[1] / now - holder.instructions[0] / before;
+    let share = per_entry * (before + now) / 2.0 / kernel.change();
+    (share >= HALF).then_some(Holder { share, ..holder })
 }

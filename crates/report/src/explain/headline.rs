@@ -212,16 +212,18 @@ fn own(holder: &Holder, fewest: usize) -> String {
     format!(" Change{}", listed(holder, &parts, number(&parts, fewest)))
 }
 
-/// Returns the functions in a holder whose change is not printed as 0.
+/// Returns the functions in a holder that changed.
 fn parts(holder: &Holder) -> Vec<&OwnCost> {
-    let is_shown = |it: &&OwnCost| words::figure(change_of(it).abs(), 0) != "0";
-    holder.parts.iter().filter(is_shown).collect()
+    holder.parts.iter().filter(|it| change_of(it) != 0.0).collect()
 }
 
 /// Divides the change of a holder between these functions in it, this number by name. Follows the word `change`. Of a
 /// function that one side alone called, it says whether the other side's kernel has it: it may be inlined there.
 fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
-    let (named, others) = parts.split_at(number);
+    // A change that is printed as 0 has no name, but is a part of the sum.
+    let is_shown = |it: &&&OwnCost| words::figure(change_of(it).abs(), 0) != "0";
+    let shown = parts.iter().take(number).take_while(is_shown).count();
+    let (named, others) = parts.split_at(shown);
     let of = |it: &&OwnCost| {
         let (name, change) = (excerpt(&it.name), words::signed(change_of(it), 0));
         let name = match &it.with {
@@ -323,6 +325,7 @@ fn change(it: &Headline) -> String {
         unit => format!("kernel {unit}"),
     };
     match Of::Number.change([kernel.base, kernel.new], 2).as_deref() {
+        _ if kernel.base == kernel.new => format!("{} {unit}", words::figure(kernel.new, 0)),
         None => format!("{} {unit}, none before", words::figure(kernel.new, 0)),
         Some("0.00 %") => format!("{unit} the same within 0.01 %"),
         Some(change) if it.at_equal_entries => {
@@ -377,6 +380,9 @@ fn unnamed(it: &Headline) -> String {
     }
     if it.of_one_variant {
         return "the seeds differ by luck".to_owned();
+    }
+    if it.kernel.base == it.kernel.new {
+        return "the same on both sides".to_owned();
     }
     match it.kernel.beyond_luck() {
         Some(true) if it.followed => "beyond luck; no function holds the change".to_owned(),
