@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kernelfiles::derived::{self, Differences, Section};
-use model::{Boot, Chunk, INSTRUCTIONS, Mode, Source, Topology};
+use model::{Boot, Chunk, Class, INSTRUCTIONS, Mode, Source, Topology};
 
 use super::accesses::{Accesses, Split, accesses};
 use super::classes::{self, ClassIn, Classes, classes};
@@ -42,7 +42,9 @@ pub fn table(
         columns.iter().map(|column| boots(workload, column, topology, share)).collect();
     let phases = phases(&pools);
     let of_classes = || pools.iter().flatten().map(|boot| &*boot.classes);
-    let classes = classes::executed(of_classes, &phases);
+    let mut classes = classes::executed(of_classes, &phases);
+    // On one CPU some kernels replace their `lock` prefixes when they boot, and others do not.
+    classes.retain(|(class, _)| *class != Class::Locked || topology.cpus() > 1);
     let figures = |boots: &[Counted<'_>]| figures(boots, &phases, &classes);
     let together: Vec<_> = pools.iter().map(|boots| figures(boots)).collect();
     let by_boot: Vec<Vec<(&Boot, Vec<Figure>)>> = pools

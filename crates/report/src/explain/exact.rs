@@ -95,6 +95,8 @@ fn blocks(
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);
     found.extend(of_one_side(explanation));
+    let is_locked = explanation.cost.name == Class::Locked.name();
+    found.extend(is_locked.then(|| lists::LOCKED_ON_ONE_CPU.to_owned()));
     found.extend(build::states(explanation));
     found.extend(explanation.build.as_ref().map(build::differs));
     let legend = headline::legend(&found);

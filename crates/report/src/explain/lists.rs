@@ -7,6 +7,10 @@ use super::view::{HEADS, ranking, row};
 use crate::ascii::excerpt;
 use crate::document::Block;
 
+/// The reason why numbers of locked instructions on one CPU are not comparable.
+pub const LOCKED_ON_ONE_CPU: &str = "On one CPU some kernels replace their `lock` prefixes when they boot, and others do \
+                                     not: locked instructions are comparable with `--cpus 2`.";
+
 /// Lays out the kernel's cost by system call, exception, interrupt, softirq and kernel thread, at most `limit` of them.
 pub fn reasons(
     explanation: &Explanation,
@@ -31,6 +35,5 @@ pub fn classes(explanation: &Explanation, section: &Section) -> Option<Block> {
     let title = format!("Kernel instructions{} by class", within(section));
     let of = |it: &ClassCost| format!("{} (--cost {})", it.cost.unit, it.cost.name);
     let rows = all.iter().map(|it| row(of(it), &it.instructions)).collect();
-    let foot = "A kernel on one CPU replaces most of its `lock` prefixes (`--cpus 2` keeps them).";
-    (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, vec![foot.to_owned()]))
+    (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, vec![LOCKED_ON_ONE_CPU.to_owned()]))
 }
