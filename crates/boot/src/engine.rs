@@ -14,8 +14,8 @@ use crate::job::{self, image};
 
 /// Returns the engine for `accel`. If the cache does not know whether KVM works on this host,
 /// `kernel` is booted under KVM with an empty job in `directory`, and the cache keeps the result.
-/// `say` gets a line if emulation is used instead. Guests of other architectures are emulated. Fails when KVM was requested by name and does
-/// not work, or the files of the probe cannot be used.
+/// `say` gets a line if emulation is used instead. Guests of other architectures are emulated. Fails when
+/// KVM was requested by name and does not work, or the files of the probe cannot be used.
 pub fn choose(
     accel: Accel,
     emulator: &Emulator,

@@ -62,8 +62,8 @@ impl Guest {
         Self::at(&named.unwrap_or_else(|| own_files().join("guest")))
     }
 
-    /// Returns the binaries for an architecture. The library for mkfs is always the host's. Fails when they are missing, or
-    /// are not those that the list of digests beside them has.
+    /// Returns the binaries for an architecture. The library for mkfs is always the host's. Fails when they are
+    /// missing, or are not those that the list of digests beside them has.
     pub fn of(&self, arch: Architecture) -> Result<Self, NoGuest> {
         if arch == Architecture::X86_64 {
             return Ok(self.clone());

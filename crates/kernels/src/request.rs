@@ -87,8 +87,8 @@ pub struct Files {
 impl FromStr for Request {
     type Err = Error;
 
-    /// Parses `debian:6.1`, `6.1`, `newest`, these with `@arm64` after them, `mainline:6.13-rc2`, a package or several (`A.deb+B.deb`),
-    /// `dir:PATH`, or `host`.
+    /// Parses `debian:6.1`, `6.1`, `newest`, these with `@arm64` after them, `mainline:6.13-rc2`, a package or several
+    /// (`A.deb+B.deb`), `dir:PATH`, or `host`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
                     git:COMMIT of a tree, dir:PATH of a build, host, or the path of a package (`faultline kernel add --help` \

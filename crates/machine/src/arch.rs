@@ -34,8 +34,8 @@ pub struct Platform {
     pub exact_words: fn(u32, &str) -> String,
     /// The emulated CPU of QEMU of this major version.
     pub cpu: fn(u32) -> &'static str,
-    /// The options by which exact machines have their timers, if they need any: of a machine with this number of CPUs, for
-    /// a variant with this command line.
+    /// The options by which exact machines have their timers, if they need any: of a machine with this number of
+    /// CPUs, for a variant with this command line.
     pub timers: fn(u32, &str) -> Option<Timers>,
     /// Whether QEMU places CPUs in nodes by their sockets and cores, and not by their numbers.
     pub places_cpus: bool,

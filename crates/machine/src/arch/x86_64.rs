@@ -64,8 +64,8 @@ fn exact_words(cpus: u32, own: &str) -> String {
 }
 
 /// The values of QEMU's option `-global` by which each CPU has a timer of its own in the HPET, with interrupts by
-/// message, and the addition to the CPU. `None` if there are more CPUs than such timers, or the `own` command line of the
-/// variant asks for the timers of local APICs ([`LOCAL_TIMERS`]).
+/// message, and the addition to the CPU. `None` if there are more CPUs than such timers, or the `own` command line of
+/// the variant asks for the timers of local APICs ([`LOCAL_TIMERS`]).
 fn timers(cpus: u32, own: &str) -> Option<Timers> {
     let timers = cpus + OTHER_TIMERS;
     let options = || vec!["hpet.msi=on".to_owned(), format!("hpet.timers={timers}")];

@@ -8,8 +8,8 @@ use super::machine::MachineForm;
 use super::variants::VariantForm;
 use super::{Checked, fault};
 
-/// Settles the architecture of an experiment: the machine's, or that of its kernels. Kernels for arm64 get names that say
-/// so.
+/// Settles the architecture of an experiment: the machine's, or that of its kernels. Kernels for arm64 get names that
+/// say so.
 pub fn settle(machine: &mut MachineForm, variants: &mut [VariantForm]) -> Checked<()> {
     let of = |form: &VariantForm| Request::architecture(form.kernel.get_ref());
     let asked = machine.arch.as_ref().map(|arch| *arch.get_ref());
