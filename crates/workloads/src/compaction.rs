@@ -87,7 +87,8 @@ impl Options {
         let free = number("/proc/meminfo", "MemFree:")? << 10;
         let least = number("/proc/sys/vm/min_free_kbytes", "")? << 10;
         // With less than twice the least amount free, the kernel would look for memory to reclaim, and find none.
-        let bytes = free.saturating_sub(2 * least).saturating_sub(free / 50) as usize / page() * page();
+        let bytes =
+            free.saturating_sub(2 * least).saturating_sub(free / 50) as usize / page() * page();
         let words = Words::anonymous(bytes).while_("mapping memory")?;
         words.without_huge_pages().while_("MADV_NOHUGEPAGE")?;
         words.pages().for_each(|word| word.store(1, Relaxed));

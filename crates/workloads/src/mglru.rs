@@ -159,7 +159,9 @@ fn cyclic(file: &File, mut part: Range<usize>, _: u64, _: &mut Random) -> io::Re
 
 fn random(file: &File, mut part: Range<usize>, pages: u64, random: &mut Random) -> io::Result<()> {
     let mut bytes = [0; LARGEST_PAGE];
-    part.try_for_each(|_| file.read_exact_at(&mut bytes[..page()], random.below(pages) * page() as u64))
+    part.try_for_each(|_| {
+        file.read_exact_at(&mut bytes[..page()], random.below(pages) * page() as u64)
+    })
 }
 
 #[cfg(test)]

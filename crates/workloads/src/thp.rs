@@ -53,10 +53,13 @@ const TESTS: [(&str, Test); 3] = [("touch", touch), ("collapse", collapse), ("sp
 impl Workload for Options {
     fn parse(given: &mut Given) -> Result<Self> {
         let sizes: Vec<usize> = list("sizes", &given.text("sizes")?)?;
-        let in_range =
-            |size: &usize| size.is_power_of_two() && (4..=huge() >> 10).contains(size);
+        let in_range = |size: &usize| size.is_power_of_two() && (4..=huge() >> 10).contains(size);
         if let Some(wrong) = sizes.iter().find(|size| !in_range(size)) {
-            return Err(refused("sizes", wrong, format!("a power of two from 4 to {}", huge() >> 10)));
+            return Err(refused(
+                "sizes",
+                wrong,
+                format!("a power of two from 4 to {}", huge() >> 10),
+            ));
         }
         let found = Self {
             tests: given.chosen("tests", &TESTS)?,

@@ -72,7 +72,8 @@ impl Workload for Options {
                 memcg.leave()
             };
             reporter.phase(&format!("fill-{}", tasks.count))?;
-            let (before, bytes) = (children_time(), (pages * page()) as f64 * f64::from(self.passes));
+            let (before, bytes) =
+                (children_time(), (pages * page()) as f64 * f64::from(self.passes));
             let elapsed = tasks.timed(work)?;
             let spent = children_time().since(before);
             reporter.phase("")?;
