@@ -8,7 +8,7 @@ use model::{Accel, Architecture, Bytes, FileSystem, Millis, Mode, Profiling, Sha
 /// The machine of an experiment without a file.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
-    /// Architecture of machine and kernels [default: that of the kernels' names, such as 6.12@arm64, or x86_64]
+    /// Architecture of machine and kernels [default: as the kernels' names say, or x86_64]
     #[arg(long, value_enum)]
     pub arch: Option<ArchArg>,
     /// CPUs
