@@ -39,9 +39,8 @@ pub fn provenance(
     })
 }
 
-/// Returns the versions of what counts the instructions of guests of an architecture on this host: the emulator and
-/// the libraries.
-/// Fails when QEMU cannot be used, or a library is not the one that was built.
+/// Returns the versions of what counts instructions on this host: the emulator for guests of an architecture, and the
+/// libraries. Fails when QEMU cannot be used, or a library is not the one that was built.
 pub fn counted_by(libraries: &Libraries, arch: Architecture) -> Result<CountedBy, BootError> {
     libraries.check()?;
     let emulator = Emulator::find(arch)?;

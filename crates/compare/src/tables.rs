@@ -2,7 +2,7 @@
 
 mod accesses;
 pub mod chosen;
-mod classes;
+pub mod classes;
 pub mod counters;
 pub mod duration;
 pub mod events;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use model::{WorkloadUse, is_by_path};
 use serde::Serialize;
 
-use super::holder::{self, Divided, Held, Holder};
+use super::holder::{self, Divided, HALF, Held, Holder};
 use super::{Contribution, Explanation, Paths, Section, Span, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
@@ -129,9 +129,6 @@ pub fn headlines(
     };
     measured.map(headline).collect()
 }
-
-/// Least share of a change at equal entries that the function has which is named.
-const HALF: f64 = 0.5;
 
 /// Gives the holder of a change its share of the phase's change at equal entries. `None` if it has no entries, or less
 /// than half of that change.

@@ -12,7 +12,7 @@ use super::{Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
 /// A function whose own instructions hold the change has at least this share of it.
-const HALF: f64 = 0.5;
+pub(super) const HALF: f64 = 0.5;
 /// A callee of the function that holds a change is named if it has at least this share of it.
 const QUARTER: f64 = 0.25;
 /// A reason is named as one of the largest parts if it has at least this share of the change.

@@ -43,14 +43,18 @@ fn numbers(profile: &Profile) -> Option<[u64; CLASSES]> {
     Some(numbers)
 }
 
-/// The classes of which any of these boots executed instructions, in all phases and in each of several.
-pub fn executed<'a, 'b, B: Iterator<Item = &'b [Classes<'b>]>>(
+/// The rows: each class of which a boot executed instructions, in all phases together, and in each phase if there are
+/// several. On one CPU some kernels replace their `lock` prefixes when they boot, and others do not, so locked
+/// instructions have no row there.
+pub fn rows<'a, 'b, B: Iterator<Item = &'b [Classes<'b>]>>(
     boots: impl Fn() -> B,
     phases: &[&'a str],
+    cpus: u32,
 ) -> Vec<ClassIn<'a>> {
     let each = if phases.len() > 1 { phases } else { &[] };
     let phases = || [None].into_iter().chain(each.iter().copied().map(Some));
-    let all = Class::ALL.into_iter().flat_map(|class| phases().map(move |phase| (class, phase)));
+    let listed = Class::ALL.into_iter().filter(|class| *class != Class::Locked || cpus > 1);
+    let all = listed.flat_map(|class| phases().map(move |phase| (class, phase)));
     let is_executed = |which| boots().any(|boot| number(boot, which).is_some_and(|it| it > 0));
     all.filter(|which| is_executed(*which)).collect()
 }
@@ -63,11 +67,15 @@ pub fn number(boot: &[Classes<'_>], (class, phase): ClassIn<'_>) -> Option<u64> 
 
 /// The label of a row: the class, and the phase unless it is of all phases.
 pub fn label((class, phase): ClassIn<'_>) -> String {
-    let unit = class.cost().unit;
-    let mut letters = unit.chars();
-    let first = letters.next().map(|it| it.to_ascii_uppercase());
     let phase = phase.map_or(String::new(), |it| format!(" in {it}"));
-    first.into_iter().chain(letters).chain(phase.chars()).collect()
+    capitalized(&class.cost().unit) + &phase
+}
+
+/// Words with a capital as the first letter.
+pub fn capitalized(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|it| it.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 #[cfg(test)]
@@ -98,11 +106,12 @@ mod tests {
             [Some(7), Some(0)]
         );
         let (locked, invlpg) = ((Class::Locked, None), (Class::Invlpg, None));
-        let executed = |phases| executed(|| [&*found].into_iter(), phases);
-        assert_eq!(executed(&["run"]), [locked, invlpg]);
+        let rows = |phases, cpus| rows(|| [&*found].into_iter(), phases, cpus);
+        assert_eq!(rows(&["run"], 2), [locked, invlpg]);
+        assert_eq!(rows(&["run"], 1), [invlpg]);
         let run = Some("run");
         assert_eq!(
-            executed(&["run", "x"]),
+            rows(&["run", "x"], 2),
             [locked, (Class::Locked, run), invlpg, (Class::Invlpg, run)]
         );
         assert_eq!(classes(&boot, "other"), []);

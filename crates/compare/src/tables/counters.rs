@@ -2,9 +2,10 @@
 //! its memory accesses and its instructions by class.
 
 use std::collections::BTreeSet;
+use std::ops::Add;
 
 use kernelfiles::derived::{self, Differences, Section};
-use model::{Boot, Chunk, Class, INSTRUCTIONS, Mode, Source, Topology};
+use model::{Boot, Chunk, INSTRUCTIONS, Mode, Source, Topology};
 
 use super::accesses::{Accesses, Split, accesses};
 use super::classes::{self, ClassIn, Classes, classes};
@@ -42,9 +43,7 @@ pub fn table(
         columns.iter().map(|column| boots(workload, column, topology, share)).collect();
     let phases = phases(&pools);
     let of_classes = || pools.iter().flatten().map(|boot| &*boot.classes);
-    let mut classes = classes::executed(of_classes, &phases);
-    // On one CPU some kernels replace their `lock` prefixes when they boot, and others do not.
-    classes.retain(|(class, _)| *class != Class::Locked || topology.cpus() > 1);
+    let classes = classes::rows(of_classes, &phases, topology.cpus());
     let figures = |boots: &[Counted<'_>]| figures(boots, &phases, &classes);
     let together: Vec<_> = pools.iter().map(|boots| figures(boots)).collect();
     let by_boot: Vec<Vec<(&Boot, Vec<Figure>)>> = pools
@@ -201,7 +200,7 @@ struct Figure {
 }
 
 /// All figures of a set of boots. Sums are per boot.
-fn figures(boots: &[Counted<'_>], phases: &[&str], executed: &[ClassIn<'_>]) -> Vec<Figure> {
+fn figures(boots: &[Counted<'_>], phases: &[&str], classes: &[ClassIn<'_>]) -> Vec<Figure> {
     let difference = |counter: &str| total(boots, counter);
     let seconds: f64 = boots.iter().map(|boot| boot.growth.seconds()).sum();
     let differences = Differences { of: &difference, seconds: Some(seconds) };
@@ -218,7 +217,7 @@ fn figures(boots: &[Counted<'_>], phases: &[&str], executed: &[ClassIn<'_>]) -> 
     let guess = figures.iter().position(|figure| figure.label == GUESS);
     let place = guess.map_or(figures.len(), |place| place + 1);
     figures.splice(place..place, truth(boots, phases));
-    figures.extend(executed.iter().map(|&which| of_class(boots, which)));
+    figures.extend(classes.iter().map(|&which| of_class(boots, which)));
     for figure in figures.iter_mut().filter(|figure| !figure.is_ratio) {
         figure.value = figure.value.map(|total| total / boots.len() as f64);
     }
@@ -228,20 +227,23 @@ fn figures(boots: &[Counted<'_>], phases: &[&str], executed: &[ClassIn<'_>]) -> 
 /// The growth of a counter over all boots. `None` if a chunk lacks it, a boot has no chunk, or there is no
 /// boot.
 fn total(boots: &[Counted<'_>], counter: &str) -> Option<f64> {
-    let grown = boots.iter().map(|boot| boot.growth.get(counter));
-    Some(grown.reduce(|sum, more| Some(sum? + more?))?? as f64)
+    sum(boots.iter().map(|boot| boot.growth.get(counter))).map(|grown| grown as f64)
+}
+
+/// The sum. `None` if a part is missing, or there is none.
+fn sum<T: Add<Output = T>>(mut parts: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let first = parts.next()??;
+    parts.try_fold(first, |sum, more| Some(sum + more?))
 }
 
 /// The instructions of a class.
 fn of_class(boots: &[Counted<'_>], which: ClassIn<'_>) -> Figure {
-    let numbers: Option<Vec<u64>> =
-        boots.iter().map(|boot| classes::number(&boot.classes, which)).collect();
-    let numbers = numbers.filter(|numbers| !numbers.is_empty());
+    let value = sum(boots.iter().map(|boot| classes::number(&boot.classes, which)));
     Figure {
         section: CLASSES,
         label: classes::label(which),
         unit: INSTRUCTIONS,
-        value: numbers.map(|numbers| numbers.iter().sum::<u64>() as f64),
+        value: value.map(|number| number as f64),
         decimals: 0,
         is_ratio: false,
     }

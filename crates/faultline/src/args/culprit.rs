@@ -17,8 +17,8 @@ pub struct CulpritArgs {
     /// An experiment file: its tree, machine, workload, mode and [culprit]
     #[arg(conflicts_with_all = [
         "tree", "workload", "parameters", "iterations", "arch", "cpus", "memory", "nodes", "accel", "disk", "mode",
-        "boots", "reference", "metric", "counter", "phase", "function", "cost", "all", "first_parent", "with_patch", "kconfig",
-        "fragments", "build_modules", "compiler", "good_config", "bad_config", "confidence", "budget",
+        "boots", "reference", "metric", "counter", "phase", "function", "cost", "all", "first_parent", "with_patch",
+        "kconfig", "fragments", "build_modules", "compiler", "good_config", "bad_config", "confidence", "budget",
     ])]
     pub experiment: Option<PathBuf>,
     /// Without a file: git repository of kernels. Faultline only reads it

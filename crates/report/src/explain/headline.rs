@@ -2,7 +2,7 @@
 
 use compare::{
     Code, Difference, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder,
-    OwnCost, Reason, Section,
+    OwnCost, Reason, Section, capitalized,
 };
 use model::{ENTRIES, OUTSIDE_PHASES};
 
@@ -354,13 +354,6 @@ pub fn headline(it: &Headline) -> String {
         (None, Some(divided)) => format!("{change}: {divided}."),
         (None, None) => format!("{change}: {}.", unnamed(it)),
     }
-}
-
-/// Returns words with a capital as the first letter.
-fn capitalized(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|it| it.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }
 
 /// A function that exceeds the change by at most this share of it has the change.

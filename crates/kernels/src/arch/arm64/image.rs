@@ -14,7 +14,7 @@ const LIMIT: usize = 1 << 30;
 const MAGIC: (usize, &[u8]) = (0x38, b"ARM\x64");
 /// The magic number of an image that unpacks itself under EFI (`drivers/firmware/efi/libstub/zboot-header.S`).
 const ZBOOT: (usize, &[u8]) = (0x04, b"zimg");
-/// The offset of the flags, of which the lowest bit means a big-endian kernel.
+/// The offset of the flags. Big-endian kernels have the lowest bit set.
 const FLAGS: usize = 0x18;
 
 /// Why a file is no image that can be booted here.
