@@ -46,7 +46,7 @@ pub use headline::{Headline, headlines};
 pub use holder::{Callee, Divided, Holder};
 use lines::FunctionLines;
 pub use moved::Moved;
-pub use offset::OwnCost;
+pub use offset::{OwnCost, do_offset};
 pub use paths::{Path, Paths, paths};
 pub use reasons::{Reason, reasons};
 pub use section::{Compared, Counter, Section, Totals};

@@ -49,7 +49,7 @@ pub use explain::signal::Signal;
 pub use explain::{
     Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
     Headline, Holder, Moved, NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side, Split,
-    Subject, Totals, check_cost, classes, explain, headlines, paths, reasons,
+    Subject, Totals, check_cost, classes, do_offset, explain, headlines, paths, reasons,
 };
 pub use figures::BootFigures;
 pub use figures::host_block::HostBlock;

@@ -91,9 +91,7 @@ type Rule<'a> = &'a dyn Fn(&OwnCost, &OwnCost) -> bool;
 pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
-    let is_near = |one: &OwnCost, other: &OwnCost| {
-        left(one, other) <= INLINED * change(one).abs().max(change(other).abs())
-    };
+    let is_near = |one: &OwnCost, other: &OwnCost| do_offset(change(one), change(other));
     let is_renamed = |one: &OwnCost, other: &OwnCost| {
         let is_by_name = || are_names_alike(&one.name, &other.name) && is_near(one, other);
         one.name.trim_matches('_') == other.name.trim_matches('_')
@@ -121,6 +119,11 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     all.extend(alone);
     all.sort_by(by_size);
     all
+}
+
+/// Whether two changes offset each other: they are opposite, and at most half of the larger one remains.
+pub fn do_offset(one: f64, other: f64) -> bool {
+    one * other < 0.0 && (one + other).abs() <= INLINED * one.abs().max(other.abs())
 }
 
 /// Joins functions whose changes are opposite, if `is_one` says that they are one: each with the nearest in size. Returns

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use code::{ChangedLine, Instrumentation};
 use compare::{
     Calls, Code, Contribution, Difference, Headline, Only, Section, Split, Subject, are_one_loop,
+    do_offset,
 };
 use model::{count, grouped};
 
@@ -280,9 +281,16 @@ pub fn instrumented(it: &Instrumentation) -> Option<String> {
 /// Functions whose changes offset each other, each with the other one.
 pub type Moved<'a> = BTreeMap<&'a str, &'a str>;
 
-/// Returns the functions whose changes offset each other in the phases of these headlines.
-pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>) -> Moved<'a> {
+/// Returns the functions whose changes offset each other in a phase of these headlines, and in `section` too.
+pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>, section: &Section) -> Moved<'a> {
+    let changes = section.contributions.iter().filter_map(|it| match &it.subject {
+        Subject::Function { name, .. } => Some((&**name, it.instructions.change())),
+        _ => None,
+    });
+    let changes: BTreeMap<&str, f64> = changes.collect();
+    let change = |name: &str| changes.get(name).copied().unwrap_or_default();
     let pairs = headlines.flat_map(|it| &it.offset).map(|it| it.each_ref().map(String::as_str));
+    let pairs = pairs.filter(|[one, other]| do_offset(change(one), change(other)));
     pairs.flat_map(|[one, other]| [(one, other), (other, one)]).collect()
 }
 

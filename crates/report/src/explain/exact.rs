@@ -85,7 +85,7 @@ fn blocks(
     let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     found.extend(headline::by_reason(asked.clone()).filter(|_| is_unasked));
     found.extend(loops::sentences(explanation, asked));
-    let moved = cause::moved(of_section(headlines, section));
+    let moved = cause::moved(of_section(headlines, section), section);
     // Of a class, only functions with such instructions are known.
     let causes = match Class::named(&explanation.cost.name) {
         Some(_) => None,
@@ -170,7 +170,7 @@ fn rankings(
     section: &Section,
     rows: usize,
 ) -> impl Iterator<Item = Block> {
-    let moved = cause::moved(of_section(headlines, section));
+    let moved = cause::moved(of_section(headlines, section), section);
     let is_per_entry = view::is_per_entry(explanation);
     let per_entry = is_per_entry.then(|| view::per_entry(explanation, section, &moved, rows));
     let contributions = view::contributions(explanation, section, &moved, rows);
