@@ -176,6 +176,8 @@ impl<'a> Results<'a> {
 struct Workload<'a> {
     used: &'a WorkloadUse,
     reading: &'a WorkloadReading,
+    /// Whether it has phases with a name that count. Time outside phases then does not, unless the reading says so.
+    has_phases: bool,
 }
 
 impl<'a> Workload<'a> {
@@ -183,9 +185,27 @@ impl<'a> Workload<'a> {
         &self.used.manifest.name
     }
 
+    /// The workload of the boots in these columns.
+    fn of(
+        used: &'a WorkloadUse,
+        reading: &'a WorkloadReading,
+        columns: &[VariantBoots<'_>],
+    ) -> Self {
+        let workload = Self { used, reading, has_phases: false };
+        let boots = columns.iter().flat_map(VariantBoots::complete);
+        let mut chunks = boots.flat_map(|boot| &boot.chunks);
+        let is_phase = |chunk: &model::Chunk| {
+            chunk.workload == workload.name()
+                && !chunk.phase.is_empty()
+                && !workload.leaves_out(&chunk.phase)
+        };
+        Self { has_phases: chunks.any(is_phase), ..workload }
+    }
+
     /// Whether tables of counters leave out this phase.
     fn leaves_out(self, phase: &str) -> bool {
-        self.reading.leaves_out(&self.used.manifest, phase)
+        let is_outside = self.has_phases && phase.is_empty() && self.reading.left_out.is_none();
+        is_outside || self.reading.leaves_out(&self.used.manifest, phase)
     }
 }
 
@@ -335,7 +355,7 @@ fn compare_columns(results: &Results<'_>, baseline: usize, judging: &Judging) ->
         let steady = Steady::of(used, &operations, &warm_ups);
         let warmup = used.warmup.saturating_add(steady.iterations);
         let beyond = &WorkloadUse { warmup, ..used.clone() };
-        let workload = Workload { used: beyond, reading: reading.workload(used) };
+        let workload = Workload::of(beyond, reading.workload(used), &columns);
         [
             Table {
                 part: (steady.within && steady.single).then_some(Part::Whole),

@@ -42,9 +42,9 @@ pub fn used(manifest: Manifest) -> WorkloadUse {
     WorkloadUse::new(manifest, 1, Millis(1000))
 }
 
-/// The workload, read as its manifest says.
-pub fn usual(used: &WorkloadUse) -> Workload<'_> {
-    Workload { used, reading: Reading::USUAL.workload(used) }
+/// The workload of these columns, read as its manifest says.
+pub fn usual<'a>(used: &'a WorkloadUse, columns: &[VariantBoots<'_>]) -> Workload<'a> {
+    Workload::of(used, Reading::USUAL.workload(used), columns)
 }
 
 /// An experiment with these workloads.

@@ -108,7 +108,7 @@ struct Counted<'a> {
 }
 
 /// Phases that the table leaves out, in the order in which they were first seen in the boots that count.
-fn left_out(workload: Workload<'_>, columns: &[VariantBoots<'_>]) -> Vec<String> {
+pub(super) fn left_out(workload: Workload<'_>, columns: &[VariantBoots<'_>]) -> Vec<String> {
     let chunks = columns.iter().flat_map(VariantBoots::complete).flat_map(|boot| &boot.chunks);
     let mut phases: Vec<String> = Vec::new();
     for chunk in chunks.filter(|chunk| chunk.workload == workload.name()) {
@@ -325,7 +325,7 @@ mod tests {
         let workload = Manifest { preparation, ..manifest() };
         let (used, columns) = (used(workload), columns(&variants, boots));
         table(
-            usual(&used),
+            usual(&used, &columns),
             &columns,
             &topology(),
             &Steady::default(),
@@ -343,11 +343,11 @@ mod tests {
     fn phases_and_iterations_add_up_and_boots_are_averaged() {
         let mut boots = [boot(0), boot(1)];
         boots[0].chunks = vec![
-            chunk(0, "", &faults(1, 1)),
-            chunk(0, "run", &faults(10, 1)),
+            chunk(0, "", &faults(7, 7)),
+            chunk(0, "run", &faults(11, 2)),
             chunk(1, "run", &faults(89, 8)),
         ];
-        boots[1].chunks = vec![chunk(0, "", &faults(300, 290))];
+        boots[1].chunks = vec![chunk(0, "run", &faults(300, 290))];
         let mut elsewhere = chunk(0, "", &faults(7, 7));
         elsewhere.workload = "other".into();
         boots[1].chunks.push(elsewhere);
@@ -415,7 +415,7 @@ mod tests {
     fn rates_are_over_the_time_of_the_chunks() {
         let mut boots = [boot(0), boot(1)];
         let scanned = |pages| [("pgscan_kswapd", pages), ("pgsteal_kswapd", pages / 2)];
-        boots[0].chunks = vec![chunk(0, "", &scanned(100)), chunk(0, "run", &scanned(200))];
+        boots[0].chunks = vec![chunk(0, "fill", &scanned(100)), chunk(0, "run", &scanned(200))];
         boots[1].chunks = vec![chunk(0, "run", &scanned(100))];
         let mut lacking = boot(0);
         lacking.chunks = vec![chunk(0, "", &[("pgfault", 1)])];
@@ -492,8 +492,8 @@ mod tests {
         let variants = ["a", "b"].map(variant);
         let columns = columns(&variants, &[&base, &new]);
         let (used, steady) = (used(manifest()), Steady::default());
-        let table =
-            table(usual(&used), &columns, &topology(), &steady, Mode::Exact, &Judging::default());
+        let (workload, judging) = (usual(&used, &columns), Judging::default());
+        let table = table(workload, &columns, &topology(), &steady, Mode::Exact, &judging);
         let luck = |label: &str| {
             let row = table.rows.iter().find(|row| row.metric == label).unwrap();
             assert!(!row.is_judged());

@@ -8,6 +8,7 @@ use kernelfiles::events::{ENABLED, RUNNING};
 use model::{Boot, Chunk, Execution, Mode, PerfEvent, Source, WorkloadUse};
 use stats::Summary;
 
+use super::counters::left_out;
 use crate::figures::BootFigures;
 use crate::figures::growth::lost_series;
 use crate::figures::steady::{Part, Share, Steady};
@@ -53,10 +54,7 @@ pub fn table(
         .collect();
     let mut rows = Vec::new();
     let mut held = Vec::new();
-    let mut phases = phases(&counted);
-    let in_phases = phases.iter().filter(|(name, _)| !name.is_empty()).count();
-    let is_outside = in_phases > 0 && in_phases < phases.len();
-    phases.retain(|(name, _)| !(is_outside && name.is_empty()));
+    let phases = phases(&counted);
     let is_emulated = counted
         .iter()
         .flatten()
@@ -110,7 +108,7 @@ pub fn table(
     Table {
         workload: used.manifest.name.clone(),
         kind: Kind::Events,
-        left_out: if is_outside { vec![String::new()] } else { Vec::new() },
+        left_out: left_out(beyond, columns),
         part: part.filter(|part| *part != Part::Steady),
         rows,
         pooled: counted.iter().map(pooled).collect(),

@@ -46,7 +46,7 @@ fn whole(boots: &[&[Boot]], warmup: u32, events: &[&str]) -> Table {
     let events: Vec<String> = events.iter().map(|event| (*event).to_owned()).collect();
     let columns = columns(&variants, boots);
     let (steady, judging) = (Steady::default(), Judging::default());
-    table((&used, usual(&used)), &events, &columns, &steady, Mode::Measured, &judging)
+    table((&used, usual(&used, &columns)), &events, &columns, &steady, Mode::Measured, &judging)
 }
 
 fn with(number: u32, chunks: Vec<Chunk>) -> Boot {
