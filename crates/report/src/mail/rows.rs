@@ -9,13 +9,15 @@ use super::tables;
 use crate::ascii::{escape, few};
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, part, sentence};
-use crate::words::{decimal, name, phase_alone, phase_of};
+use crate::words::{decimal, name, phase_alone};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
 const MAX_NAME: usize = 16;
 /// Most characters of a phase's name and a variant's beside the columns of figures.
 const MAX_NAMES: usize = 28;
+/// The mark of a row at equal entries.
+const EQUAL: &str = "*";
 /// Most rows that are named as the same at equal entries, or as different without loops that copy and clear memory.
 const MOST_SAME: usize = 4;
 
@@ -157,7 +159,9 @@ fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
     let more = what_undecided_needs(comparison, &open).map(sentence);
     let has_equal = shown.iter().any(|it| it.row.statistic == Statistic::Equal);
     let equal = has_equal.then(|| {
-        note("At equal entries: as if functions had been entered equally often on both sides.")
+        note(format!(
+            "{EQUAL} At equal entries: as if functions had been entered equally often on both sides."
+        ))
     });
     let without = without_loops(comparison, shown).map(sentence);
     table.into_iter().chain(without).chain(same).chain(more).chain(equal).collect()
@@ -275,8 +279,10 @@ fn judged(row: &Row, column: usize) -> Option<[String; 3]> {
     Some([change, floor.unwrap_or_else(|| "unknown".to_owned()), said.to_owned()])
 }
 
+/// Returns the name of a row. One at equal entries has a mark, which a note below the table explains.
 fn phase(comparison: &Comparison, shown: &Shown<'_>) -> String {
-    let row = Row { metric: phase_of(shown.row), ..shown.row.clone() };
+    let mark = if shown.row.statistic == Statistic::Equal { EQUAL } else { "" };
+    let row = Row { metric: format!("{}{mark}", phase_alone(shown.row)), ..shown.row.clone() };
     name(comparison, shown.table, &row)
 }
 
