@@ -88,6 +88,10 @@ pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
     )
 }
 
+/// What no floor covers if there are several measured phases.
+const LEFT_BEHIND: &str = "Floors do not cover what earlier phases left behind, such as the shape of a tree of mappings: \
+                           it is the same for all seeds of a kernel, and a part of a phase's change.";
+
 /// Returns notes on luck, and on the terms of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
     let luck = if explanation.of_one_variant {
@@ -142,7 +146,11 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     let unlined = explanation.unlined.first();
     let unlined = unlined.map(|why| format!("Not every line is named: {}.", excerpt(why)));
     let unlined = unlined.unwrap_or_default();
-    let notes = [luck, format!("{split}{words}"), code, unlined, format!("{cuts} {limits}")];
+    let measured = explanation.phases.iter().filter_map(|it| it.phase.as_ref());
+    let measured = measured.filter(|it| !it.is_empty() && !explanation.preparation.contains(it));
+    let has_several = explanation.knows_luck() && measured.count() > 1;
+    let left = if has_several { LEFT_BEHIND.to_owned() } else { String::new() };
+    let notes = [luck, left, format!("{split}{words}"), code, unlined, format!("{cuts} {limits}")];
     notes.into_iter().filter(|note| !note.is_empty()).collect()
 }
 
@@ -220,8 +228,8 @@ pub fn row(name: String, it: &Difference) -> Vec<String> {
     vec![figure(it.base), figure(it.new), change, percent(it), floor(it, 0), luck, name]
 }
 
-/// Lays out the totals: those of the measured phases, by who executed, then those of at most `limit`
-/// phases.
+/// Lays out the totals: those of the measured phases, by who executed, then those of the `limit` phases whose kernel
+/// instructions changed most, in their order, of `phase`, and of those that only one side has.
 pub fn totals(explanation: &Explanation, phase: Option<&str>, limit: usize) -> Block {
     let equal = |of: &str, totals: &Totals| {
         totals.hidden().map(|it| row(format!("  kernel of {of}, at equal entries"), it))
@@ -235,10 +243,15 @@ pub fn totals(explanation: &Explanation, phase: Option<&str>, limit: usize) -> B
         rows.extend(equal(name, totals));
         rows.push(row("  firmware".into(), &totals.firmware));
     }
-    let (first, others) = explanation.phases.split_at(explanation.phases.len().min(limit));
-    let is_asked = |it: &Section| phase.is_some() && it.phase.as_deref() == phase;
-    let others = others.iter().filter(|it| it.is_of_one_side() || is_asked(it));
-    let shown: Vec<&Section> = first.iter().chain(others).collect();
+    let size = |it: &&Section| it.totals.hidden().unwrap_or(&it.totals.kernel).change().abs();
+    let mut by_size: Vec<&Section> = explanation.phases.iter().collect();
+    by_size.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let largest = &by_size[..by_size.len().min(limit)];
+    let is_shown = |it: &&Section| {
+        let is_asked = phase.is_some() && it.phase.as_deref() == phase;
+        is_asked || it.is_of_one_side() || largest.iter().any(|large| std::ptr::eq(*large, *it))
+    };
+    let shown: Vec<&Section> = explanation.phases.iter().filter(is_shown).collect();
     for section in &shown {
         let name = phase_name(section.phase.as_deref().unwrap_or_default());
         let name = format!("phase {name}");
@@ -246,7 +259,7 @@ pub fn totals(explanation: &Explanation, phase: Option<&str>, limit: usize) -> B
         rows.extend(equal(&name, &section.totals));
     }
     let left = explanation.phases.len() - shown.len();
-    let more = (left > 0).then(|| format!("{} more", count(left, "phase")));
+    let more = (left > 0).then(|| format!("{} more, with smaller changes", count(left, "phase")));
     let foot = more.into_iter().chain(outside(explanation)).collect();
     ranking("Totals", &HEADS, rows, foot)
 }
