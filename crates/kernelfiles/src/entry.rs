@@ -1,30 +1,47 @@
-//! Names of the functions by which x86-64 kernels are entered (`arch/x86/entry`).
+//! Names of the functions by which kernels are entered, of each architecture.
 
-/// Functions that every system call, every exception or every new task passes.
-const ENTRIES: [&str; 12] = [
-    "do_syscall_64", "x64_sys_call", "ia32_sys_call", "do_int80_emulation", "do_fast_syscall_32",
-    "do_SYSENTER_32", "__do_fast_syscall_32", "error_entry", "ret_from_fork", "ret_from_fork_asm",
-    "kthread", "asm_common_interrupt",
-];
-/// Beginnings of the names of such functions.
-const FIRST: [&str; 5] =
-    ["entry_SYSCALL_", "entry_SYSENTER_", "entry_INT80_", "asm_exc_", "asm_sysvec_"];
-/// Beginnings of the names of the functions of system calls (`arch/x86/include/asm/syscall_wrapper.h`).
-/// One without arguments has its other name at the same address.
-const SYSTEM_CALLS: [&str; 4] = ["__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_"];
+mod arm64;
+mod x86_64;
+
+/// The functions of an architecture by which the kernel is entered.
+struct Entries {
+    /// Functions that every system call, every exception or every new task passes.
+    passed: &'static [&'static str],
+    /// Beginnings of the names of such functions.
+    beginnings: &'static [&'static str],
+    /// Beginnings of the names of the functions of system calls.
+    system_calls: &'static [&'static str],
+    /// Beginnings of the names of functions that every system call passes, and no exception.
+    calls: &'static [&'static str],
+    /// The name of the exception that a function begins to handle.
+    exception: fn(&str) -> Option<&str>,
+    /// The name of the interrupt that a function begins to handle.
+    interrupt: fn(&str) -> Option<&str>,
+}
+
+/// The architectures. Their names differ, so one list serves for all.
+const ALL: [Entries; 2] = [x86_64::ENTRIES, arm64::ENTRIES];
 
 /// Returns whether a function only leads to what is asked of the kernel: every system call, every exception, every
 /// softirq, or every kernel thread passes it.
 pub fn is_entry(function: &str) -> bool {
-    ENTRIES.contains(&function)
-        || SOFTIRQ_ENTRIES.contains(&function)
-        || FIRST.iter().any(|first| function.starts_with(first))
+    let is_of = |it: &Entries| {
+        it.passed.contains(&without_suffix(function))
+            || it.beginnings.iter().any(|first| function.starts_with(first))
+    };
+    SOFTIRQ_ENTRIES.contains(&function) || ALL.iter().any(is_of)
+}
+
+/// A function's name without what a compiler adds to that of a changed copy, such as `.constprop.0`.
+fn without_suffix(function: &str) -> &str {
+    function.split_once('.').map_or(function, |(name, _)| name)
 }
 
 /// Returns the name of the system call that a function carries out, such as `openat` for `__x64_sys_openat`. `None`
 /// for other functions.
 pub fn system_call(function: &str) -> Option<&str> {
-    SYSTEM_CALLS.iter().find_map(|first| function.strip_prefix(first)).filter(|it| !it.is_empty())
+    let mut beginnings = ALL.iter().flat_map(|it| it.system_calls);
+    beginnings.find_map(|first| function.strip_prefix(first)).filter(|it| !it.is_empty())
 }
 
 /// What made a processor execute a path of the kernel.
@@ -57,7 +74,8 @@ fn call(path: &[&str]) -> Option<String> {
 
 /// Returns the exception by which a path is entered.
 fn exception(path: &[&str]) -> Option<String> {
-    path.first()?.strip_prefix("asm_exc_").map(|it| format!("exception {it}"))
+    let function = path.first()?;
+    ALL.iter().find_map(|it| (it.exception)(function)).map(|it| format!("exception {it}"))
 }
 
 /// Returns the kernel thread that a path begins.
@@ -78,23 +96,22 @@ fn task_work(path: &[&str]) -> Option<String> {
 
 /// Returns the reason of a path that begins with a function that every system call passes.
 fn calls(path: &[&str]) -> Option<String> {
-    let entries = ["do_syscall_64", "do_int80_emulation", "do_fast_syscall_32"];
-    let beginnings = ["entry_SYSCALL_", "entry_SYSENTER_", "entry_INT80_", "syscall_return_"];
     let function = path.first()?;
-    let is_one = entries.contains(function) || beginnings.iter().any(|it| function.starts_with(it));
+    let is_one = ALL.iter().flat_map(|it| it.calls).any(|first| function.starts_with(first));
     is_one.then(|| "entry and exit of system calls".to_owned())
 }
 
 /// Returns the interrupt by which a path is entered, or the softirq that it begins to handle.
 fn interrupt(path: &[&str]) -> Option<String> {
     match path {
-        ["asm_common_interrupt", ..] => Some("interrupt of a device or the HPET".to_owned()),
         [function, rest @ ..] if SOFTIRQ_ENTRIES.contains(function) => {
             let known = SOFTIRQS.iter().find(|(handler, _)| rest.first() == Some(handler));
             let name = known.map_or("in general", |(_, name)| name);
             Some(format!("softirq {name}"))
         }
-        [function, ..] => function.strip_prefix("asm_sysvec_").map(|it| format!("interrupt {it}")),
+        [function, ..] => {
+            ALL.iter().find_map(|it| (it.interrupt)(function)).map(|it| format!("interrupt {it}"))
+        }
         [] => None,
     }
 }
@@ -128,6 +145,8 @@ mod tests {
         let timer = ["asm_sysvec_apic_timer_interrupt", "sysvec_apic_timer_interrupt"];
         let fault = ["asm_exc_page_fault", "exc_page_fault"];
         let thread = ["ret_from_fork_asm", "ret_from_fork", "kthread", "ksm_scan_thread", "x"];
+        let arm64 =
+            ["el0t_64_sync", "el0t_64_sync_handler", "el0_svc", "invoke_syscall.constprop.0"];
         let both = |one: &[&'static str], other: &[&'static str]| [one, other].concat();
         for (path, expected) in [
             (call.to_vec(), Some("system call clone")),
@@ -158,6 +177,17 @@ mod tests {
                 vec!["entry_SYSCALL_64", "do_syscall_64", "__do_sys_getppid"],
                 Some("system call getppid"),
             ),
+            (arm64.to_vec(), Some("entry and exit of system calls")),
+            (both(&arm64, &["__arm64_sys_munmap", "x"]), Some("system call munmap")),
+            (both(&arm64[..2], &["el0_da", "do_mem_abort", "x"]), Some("exception mem_abort")),
+            (both(&arm64[..2], &["do_mem_abort", "x"]), Some("exception mem_abort")),
+            (both(&arm64[..2], &["el0_fpsimd_acc"]), Some("exception fpsimd_acc")),
+            (both(&arm64, &["el1h_64_irq", "el1_interrupt"]), Some("interrupt irq")),
+            (
+                both(&["el0t_64_irq", "el0_interrupt"], &["handle_softirqs"]),
+                Some("softirq in general"),
+            ),
+            (arm64[..2].to_vec(), None),
             (vec!["do_idle"], None),
             (vec![], None),
         ] {
@@ -168,15 +198,24 @@ mod tests {
 
     #[test]
     fn entries_and_system_calls_are_told_from_other_functions() {
-        for entry in
-            ["entry_SYSCALL_64_after_hwframe", "x64_sys_call", "asm_exc_page_fault", "kthread"]
-        {
+        for entry in [
+            "entry_SYSCALL_64_after_hwframe",
+            "x64_sys_call",
+            "asm_exc_page_fault",
+            "kthread",
+            "el0_svc_common.constprop.0",
+            "el0t_64_irq_handler",
+            "el0_da",
+        ] {
             assert!(is_entry(entry), "{entry}");
         }
-        for other in ["__x64_sys_clone", "exc_page_fault", "kthread_stop", "kernel", ""] {
+        for other in
+            ["__x64_sys_clone", "exc_page_fault", "kthread_stop", "kernel", "", "do_page_fault"]
+        {
             assert!(!is_entry(other), "{other}");
         }
         assert_eq!(system_call("__x64_sys_exit_group"), Some("exit_group"));
+        assert_eq!(system_call("__arm64_sys_exit_group"), Some("exit_group"));
         assert_eq!(system_call("__ia32_compat_sys_execve"), Some("execve"));
         assert_eq!(system_call("__ia32_sys_brk"), Some("brk"));
         assert_eq!(system_call("__x64_sys_"), None);
