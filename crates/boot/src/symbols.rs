@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flight::Job;
 use kernelfiles::kallsyms::Symbols;
-use kernels::arch::SWITCH;
+use kernels::arch;
 use kernels::{Cache, layout};
 use machine::{Emulator, Engine, Exact, How, Switch, Vm};
 use model::{Bytes, Kernel, Limits, Topology};
@@ -141,7 +141,11 @@ fn place(cache: &Cache, digest: &str) -> PathBuf {
 }
 
 fn switch(kernel: &Kernel, symbols: &Symbols) -> io::Result<Option<Switch>> {
-    let Some(address) = symbols.address(SWITCH) else { return Ok(None) };
+    let address = match arch::switch(kernel.arch) {
+        Some(name) => symbols.address(name),
+        None => Some(0),
+    };
+    let Some(address) = address else { return Ok(None) };
     let layout = match kernel.tasks {
         Some(layout) => Some(layout),
         None => layout::tasks(&fs::read(image(kernel))?),

@@ -1,7 +1,8 @@
 //! Reads offsets in the kernel's structures from its BTF (`Documentation/bpf/btf.rst`), which is a section of
-//! the image.
+//! the image. An image that is no ELF file has the same bytes.
 
 use btf_rs::{Btf, Type};
+use memchr::memmem;
 use model::TaskLayout;
 use object::Endianness;
 use object::elf::FileHeader64;
@@ -10,9 +11,30 @@ use object::read::elf::{FileHeader, SectionHeader};
 /// Maximum nesting of structures.
 const MAX_DEPTH: u32 = 8;
 
-/// The layout of tasks in the kernel of this `vmlinux`; `None` if it has no readable BTF.
-pub fn tasks(vmlinux: &[u8]) -> Option<TaskLayout> {
-    let btf = Btf::from_bytes(section(vmlinux, b".BTF")?).ok()?;
+/// The first bytes of BTF: its magic number, version, flags, and the length of its header (`struct btf_header`).
+const MAGIC: [u8; 8] = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0];
+
+/// The layout of tasks in the kernel of this `vmlinux` or other image; `None` if it has no readable BTF.
+pub fn tasks(image: &[u8]) -> Option<TaskLayout> {
+    match section(image, b".BTF") {
+        Some(btf) => tasks_in(btf),
+        None => memmem::find_iter(image, &MAGIC).find_map(|at| tasks_in(whole(&image[at..])?)),
+    }
+}
+
+/// The BTF at the beginning of these bytes: its header and what that says of its types and names.
+fn whole(bytes: &[u8]) -> Option<&[u8]> {
+    let number = |place: usize| {
+        let bytes = bytes.get(place..place + 4)?;
+        usize::try_from(u32::from_le_bytes(bytes.try_into().ok()?)).ok()
+    };
+    let [types, length, names, size] = [8, 12, 16, 20].map(number);
+    let end = (types? + length?).max(names? + size?);
+    bytes.get(..MAGIC.len() + 16 + end)
+}
+
+fn tasks_in(btf: &[u8]) -> Option<TaskLayout> {
+    let btf = Btf::from_bytes(btf).ok()?;
     let types = btf.resolve_types_by_name("task_struct").ok()?;
     let task = types.into_iter().find_map(|kind| match kind {
         Type::Struct(task) => Some(task),
@@ -55,5 +77,7 @@ mod tests {
     fn a_file_without_btf_has_no_layout() {
         assert_eq!(tasks(b""), None);
         assert_eq!(tasks(b"\x7fELF"), None);
+        assert_eq!(tasks(&MAGIC), None);
+        assert_eq!(tasks(&[&MAGIC[..], &[0xff; 16]].concat()), None);
     }
 }

@@ -50,7 +50,7 @@ pub struct Plugin {
 /// The kernel's task switch, and the fields that identify tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Address of `__switch_to_asm`.
+    /// Address of `__switch_to_asm`; 0 on arm64, where a register has the running task.
     pub address: u64,
     /// Offset of `tgid` in `struct task_struct`.
     pub tgid: u64,
