@@ -64,7 +64,7 @@ pub use write::Writer;
 
 use std::collections::BTreeMap;
 
-pub use model::{Class, Privilege, Target};
+pub use model::{Architecture, Class, Privilege, Target};
 use serde::{Deserialize, Serialize};
 
 /// The process number of the agent.
@@ -130,6 +130,8 @@ pub struct CallSite {
 /// The machine, and the kinds of counts of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
+    /// The architecture, to which the classes of instructions belong.
+    pub arch: Architecture,
     /// The number of CPUs.
     pub cpus: u16,
     /// The number of NUMA nodes for accesses; 0 if accesses were not counted.

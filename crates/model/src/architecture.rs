@@ -17,6 +17,11 @@ impl Architecture {
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
+
+    /// The architecture, unless it is the usual one.
+    pub fn unless_usual(self) -> Option<Self> {
+        Some(self).filter(|it| !it.is_usual())
+    }
 }
 
 #[cfg(test)]

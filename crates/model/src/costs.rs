@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Better;
+use crate::{Architecture, Better};
 
 /// The cost of executed instructions. Exact mode adds a metric of this name to every workload, with the labels `total`,
 /// `user` and `kernel`, in the unit of the same name.
@@ -34,12 +34,71 @@ pub enum Class {
     Cr3Write,
     /// `wrmsr`, by which a kernel sets timers, among others.
     MsrWrite,
+    /// `tlbi` by address, for all CPUs (Arm Architecture Reference Manual, C5.5): a page leaves all TLBs.
+    TlbiPage,
+    /// `tlbi` by a range of addresses, for all CPUs.
+    TlbiRange,
+    /// `tlbi` by address space, for all CPUs.
+    TlbiAsid,
+    /// Any other `tlbi` for all CPUs.
+    TlbiAll,
+    /// Any `tlbi` for the CPU alone.
+    TlbiLocal,
+    /// `dsb`: waits for memory accesses, and for `tlbi` on all CPUs.
+    Dsb,
+    /// `dmb`: orders memory accesses.
+    Dmb,
+    /// `isb`.
+    Isb,
+    /// Atomic instructions of the Large System Extensions, such as `ldadd`, `cas` and `swp`.
+    Atomic,
+    /// Loads that begin an exclusive access, such as `ldxr`. What is repeated is counted again.
+    ExclusiveLoad,
+    /// Stores that end an exclusive access, such as `stxr`, whether they succeed or not.
+    ExclusiveStore,
+    /// Writes of TTBR0 and TTBR1: the CPU gets another page table or address space.
+    TtbrWrite,
 }
 
 impl Class {
-    /// All classes.
-    pub const ALL: [Self; 6] =
-        [Self::Locked, Self::Fence, Self::Invlpg, Self::Invpcid, Self::Cr3Write, Self::MsrWrite];
+    /// All classes, of all architectures.
+    pub const ALL: [Self; 18] = [
+        Self::Locked,
+        Self::Fence,
+        Self::Invlpg,
+        Self::Invpcid,
+        Self::Cr3Write,
+        Self::MsrWrite,
+        Self::TlbiPage,
+        Self::TlbiRange,
+        Self::TlbiAsid,
+        Self::TlbiAll,
+        Self::TlbiLocal,
+        Self::Dsb,
+        Self::Dmb,
+        Self::Isb,
+        Self::Atomic,
+        Self::ExclusiveLoad,
+        Self::ExclusiveStore,
+        Self::TtbrWrite,
+    ];
+    /// The number of the first class of arm64 in [`Class::ALL`].
+    const FIRST_OF_ARM64: usize = Self::TlbiPage as usize;
+
+    /// The classes of an architecture.
+    pub fn of(arch: Architecture) -> &'static [Self] {
+        let (x86_64, arm64) = const { Self::ALL.split_at(Self::FIRST_OF_ARM64) };
+        match arch {
+            Architecture::X86_64 => x86_64,
+            Architecture::Arm64 => arm64,
+        }
+    }
+
+    /// The place among the classes of its architecture.
+    fn place(self) -> usize {
+        let number = self as usize;
+        number.checked_sub(Self::FIRST_OF_ARM64).unwrap_or(number)
+    }
 
     /// The class whose cost has this name.
     pub fn named(cost: &str) -> Option<Self> {
@@ -55,6 +114,18 @@ impl Class {
             Self::Invpcid => "invpcid",
             Self::Cr3Write => "cr3-writes",
             Self::MsrWrite => "msr-writes",
+            Self::TlbiPage => "tlbi-page",
+            Self::TlbiRange => "tlbi-range",
+            Self::TlbiAsid => "tlbi-asid",
+            Self::TlbiAll => "tlbi-all",
+            Self::TlbiLocal => "tlbi-local",
+            Self::Dsb => "dsb",
+            Self::Dmb => "dmb",
+            Self::Isb => "isb",
+            Self::Atomic => "atomics",
+            Self::ExclusiveLoad => "exclusive-loads",
+            Self::ExclusiveStore => "exclusive-stores",
+            Self::TtbrWrite => "ttbr-writes",
         }
     }
 
@@ -67,6 +138,18 @@ impl Class {
             Self::Invpcid => "INVPCID",
             Self::Cr3Write => "writes of CR3",
             Self::MsrWrite => "writes of MSRs",
+            Self::TlbiPage => "TLBI of a page",
+            Self::TlbiRange => "TLBI of a range",
+            Self::TlbiAsid => "TLBI of an address space",
+            Self::TlbiAll => "TLBI of all",
+            Self::TlbiLocal => "local TLBI",
+            Self::Dsb => "DSB",
+            Self::Dmb => "DMB",
+            Self::Isb => "ISB",
+            Self::Atomic => "LSE atomics",
+            Self::ExclusiveLoad => "exclusive loads",
+            Self::ExclusiveStore => "exclusive stores",
+            Self::TtbrWrite => "writes of TTBR",
         };
         Cost { unit: unit.to_owned(), ..Cost::new(self.name()) }
     }
@@ -79,7 +162,7 @@ pub fn is_by_path(cost: &str) -> bool {
 
 /// The numbers of the costs in a table of exact mode.
 pub mod exact_cost {
-    use super::{Class, Cost, CostTable};
+    use super::{Architecture, Class, Cost, CostTable};
 
     /// The number of [`super::INSTRUCTIONS`].
     pub const INSTRUCTIONS: u16 = 0;
@@ -92,7 +175,7 @@ pub mod exact_cost {
 
     /// The number of a class, if classes are counted.
     pub fn class(class: Class, has_accesses: bool) -> u16 {
-        costs(has_accesses).len() as u16 + class as u16
+        (costs(has_accesses).len() + class.place()) as u16
     }
 
     /// A table of exact mode without places, of boots in which classes were not counted.
@@ -100,10 +183,10 @@ pub mod exact_cost {
         CostTable::new(costs(has_accesses).iter().map(|name| Cost::new(name)))
     }
 
-    /// A table of exact mode without places.
-    pub fn table_with_classes(has_accesses: bool) -> CostTable {
+    /// A table of exact mode without places, with the classes of the architecture.
+    pub fn table_with_classes(has_accesses: bool, arch: Architecture) -> CostTable {
         let costs = costs(has_accesses).iter().map(|name| Cost::new(name));
-        CostTable::new(costs.chain(Class::ALL.map(Class::cost)))
+        CostTable::new(costs.chain(Class::of(arch).iter().map(|class| class.cost())))
     }
 
     /// The names of the costs that are no classes, by number.
@@ -360,6 +443,24 @@ mod tests {
 
     fn place(name: &str) -> Place {
         Place::Function { name: name.into(), module: "".into() }
+    }
+
+    #[test]
+    fn each_class_has_a_cost_in_the_table_of_its_architecture() {
+        let numbers: Vec<usize> = Class::ALL.iter().map(|class| *class as usize).collect();
+        assert_eq!(numbers, (0..Class::ALL.len()).collect::<Vec<_>>());
+        let all: Vec<Class> =
+            Architecture::ALL.iter().flat_map(|it| Class::of(*it)).copied().collect();
+        assert_eq!(all, Class::ALL);
+        for (arch, accesses) in Architecture::ALL.iter().flat_map(|it| [(*it, false), (*it, true)])
+        {
+            let table = exact_cost::table_with_classes(accesses, arch);
+            for class in Class::of(arch) {
+                let number = exact_cost::class(*class, accesses);
+                assert_eq!(table.number(class.name()), Some(number), "{class:?}");
+                assert_eq!(Class::named(class.name()), Some(*class));
+            }
+        }
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn costs(
     lines: &[String],
     paths: &mut Paths<'_>,
 ) -> CostTable {
-    let mut table = exact_cost::table_with_classes(counted.scope.nodes > 0);
+    let mut table = exact_cost::table_with_classes(counted.scope.nodes > 0, counted.scope.arch);
     for (place, values) in memory(phase) {
         table.push(place, values);
     }
@@ -353,7 +353,12 @@ mod tests {
         let profile = counted::Profile {
             slices: vec![phase],
             classes: [(104, counted::Class::Fence), (203, counted::Class::Locked)].into(),
-            ..counted::Profile::new(Scope { cpus: 2, nodes: 0, stacks: false })
+            ..counted::Profile::new(Scope {
+                arch: counted::Architecture::X86_64,
+                cpus: 2,
+                nodes: 0,
+                stacks: false,
+            })
         };
         let symbols = symbols();
         let lines: Vec<String> = lines.iter().map(|&it| it.to_owned()).collect();

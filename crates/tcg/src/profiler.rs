@@ -124,7 +124,7 @@ impl Profiler {
         position: Position,
     ) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
-        let scope = Scope { cpus, nodes, stacks: arguments.stacks };
+        let scope = Scope { arch: arch::ARCHITECTURE, cpus, nodes, stacks: arguments.stacks };
         let state = State {
             tables: InterruptTables::default(),
             tasks: vec![None; cpus.into()],

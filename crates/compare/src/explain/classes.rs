@@ -27,7 +27,7 @@ pub fn classes(
     let all = seeds([base, new], used);
     let span = Span::of(phase, &all, used);
     let counts =
-        |it: &Profile| Class::ALL.iter().all(|class| it.costs.number(class.name()).is_some());
+        |it: &Profile| Class::ALL.iter().any(|class| it.costs.number(class.name()).is_some());
     let mut boots = all.iter().flatten();
     if !boots.all(|boot| profiles(boot, used, Span::All).all(counts)) {
         return Vec::new();

@@ -27,16 +27,14 @@ pub fn classes<'a>(boot: &'a Boot, workload: &str) -> Vec<Classes<'a>> {
     profiles.map(of).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The sums over all functions and CPUs.
+/// The sums over all functions and CPUs; those of other architectures are 0. `None` if no class was counted.
 fn numbers(profile: &Profile) -> Option<[u64; CLASSES]> {
-    let mut costs = [0; CLASSES];
-    for (cost, class) in costs.iter_mut().zip(Class::ALL) {
-        *cost = profile.costs.number(class.name())?;
-    }
+    let costs = Class::ALL.map(|class| profile.costs.number(class.name()));
+    costs.iter().flatten().next()?;
     let mut numbers = [0_u64; CLASSES];
     let functions = profile.costs.rows().filter(|row| matches!(row.place, Place::Function { .. }));
     for cell in functions.flat_map(|row| row.cells) {
-        if let Some(class) = costs.iter().position(|cost| *cost == cell.cost) {
+        if let Some(class) = costs.iter().position(|cost| *cost == Some(cell.cost)) {
             numbers[class] = numbers[class].saturating_add(cell.value);
         }
     }
@@ -81,7 +79,7 @@ pub fn capitalized(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use model::exact_cost;
-    use model::{Cell, Cost};
+    use model::{Architecture, Cell, Cost};
 
     use super::*;
     use crate::testing::boot;
@@ -89,7 +87,7 @@ mod tests {
     #[test]
     fn functions_are_summed_by_class() {
         let mut boot = boot(0);
-        let mut costs = exact_cost::table_with_classes(false);
+        let mut costs = exact_cost::table_with_classes(false, Architecture::X86_64);
         let function = |symbol: &str| Place::Function { name: symbol.into(), module: "".into() };
         let of = |class, cpu, value| Cell::new(exact_cost::class(class, false), cpu, value);
         costs.push(function("a"), [of(Class::Locked, 0, 2), of(Class::Locked, 1, 3)]);
@@ -115,7 +113,7 @@ mod tests {
             [locked, (Class::Locked, run), invlpg, (Class::Invlpg, run)]
         );
         assert_eq!(classes(&boot, "other"), []);
-        boot.profiles[0].costs = model::CostTable::new([Cost::new("locked")]);
+        boot.profiles[0].costs = model::CostTable::new([Cost::new("instructions")]);
         assert_eq!(classes(&boot, "autonuma"), []);
     }
 

@@ -115,13 +115,13 @@ impl<W: Write> Writer<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Totals, read};
+    use super::super::{Architecture, Totals, read};
     use super::*;
 
     #[test]
     fn a_profile_ends_before_it_is_too_long() {
         let mut bytes = Vec::new();
-        let scope = Scope { cpus: 1, nodes: 0, stacks: false };
+        let scope = Scope { arch: Architecture::X86_64, cpus: 1, nodes: 0, stacks: false };
         let mut writer = Writer::new(&mut bytes, scope).unwrap();
         let written = MAX_BYTES - writer.room;
         writer.room = 1000;

@@ -90,7 +90,7 @@ impl Suite {
         if !Path::new(KEYRING).exists() {
             return Err(Error::NoKeyring(KEYRING.into()));
         }
-        let of = Some(self.arch).filter(|arch| !arch.is_usual());
+        let of = self.arch.unless_usual();
         let of = of.map(|arch| format!(" for {}", arch.name())).unwrap_or_default();
         say(&format!("Fetching the lists of {}{of}", self.name));
         APT_GET

@@ -111,8 +111,7 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
         topology.memory().to_string(),
     ];
     let machine = &results.experiment.machine;
-    let arch =
-        Some(machine.arch).filter(|arch| !arch.is_usual()).map(|arch| arch.name().to_owned());
+    let arch = machine.arch.unless_usual().map(|arch| arch.name().to_owned());
     let disks = machine.disks.iter().map(|it| format!("disk {it}"));
     let swap = machine.swap.iter().map(|it| format!("swap {it}"));
     let parts =
@@ -246,7 +245,7 @@ fn machine_options(machine: &Machine) -> Option<String> {
     let [cpus, nodes] = [topology.cpus(), topology.nodes.len() as u32];
     let even = Topology::even(cpus, topology.memory(), nodes).ok()?;
     let is_usual = &even == topology && machine.disks.is_empty() && machine.swap.is_none();
-    let arch = Some(machine.arch).filter(|arch| !arch.is_usual());
+    let arch = machine.arch.unless_usual();
     let arch = arch.map(|arch| format!("--arch {} ", arch.name())).unwrap_or_default();
     let memory = topology.memory();
     is_usual.then(|| format!("{arch}--cpus {cpus} --memory {memory} --nodes {nodes}"))

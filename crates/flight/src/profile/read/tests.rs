@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::record::CHUNK;
-use super::super::{BEYOND, Class, Process, Totals, Writer};
+use super::super::{Architecture, BEYOND, Class, Process, Totals, Writer};
 use super::*;
 use crate::frame;
 
@@ -43,7 +43,7 @@ fn refused(scope: Scope, records: Vec<Record>) -> bool {
     matches!(read(&frames(&all)), Err(ProfileError::Damaged(_)))
 }
 
-const SCOPE: Scope = Scope { cpus: 2, nodes: 1, stacks: false };
+const SCOPE: Scope = Scope { arch: Architecture::X86_64, cpus: 2, nodes: 1, stacks: false };
 const STACKS: Scope = Scope { stacks: true, ..SCOPE };
 
 #[test]
@@ -258,7 +258,7 @@ fn a_file_that_is_not_a_profile_is_an_error() {
     assert_eq!(read(&frames(&[Record::Cut])), Err(ProfileError::Empty));
     let newer = frames(&[Record::Start(VERSION + 1, SCOPE)]);
     assert_eq!(read(&newer), Err(ProfileError::Version(VERSION + 1)));
-    let scope = Scope { cpus: MAX_CPUS + 1, nodes: 0, stacks: false };
+    let scope = Scope { cpus: MAX_CPUS + 1, nodes: 0, ..SCOPE };
     assert_eq!(read(&frames(&[Record::Start(VERSION, scope)])), Err(ProfileError::Scope(scope)));
 }
 
@@ -348,7 +348,7 @@ fn profile() -> impl Strategy<Value = Profile> {
             whole: whole && !slices.is_empty(),
             slices,
             classes,
-            ..Profile::new(Scope { cpus: 2, nodes: 2, stacks: true })
+            ..Profile::new(Scope { nodes: 2, ..STACKS })
         })
     })
 }
