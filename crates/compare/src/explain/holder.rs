@@ -165,7 +165,13 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
     // The figures of the innermost calls in these, the largest share first.
     let parts = |calls: &[Call<'_, '_>], rest| {
         let inner = calls.iter().map(|it| innermost(section, kernel, *it, rest));
-        let parts = inner.map(|call| holder(section, call, kernel)).collect();
+        // Figures of all calls of a function say nothing of a call that changed otherwise.
+        let is_its = |it: &Holder, call: &Call<'_, '_>| {
+            let change = it.instructions[1] - it.instructions[0];
+            (change - call.change()).abs() <= REST * all.abs()
+        };
+        let parts = inner.map(|call| (holder(section, call, kernel), call));
+        let parts = parts.filter(|(it, call)| is_its(it, call)).map(|(it, _)| it).collect();
         let mut parts = each_once(joined(section, kernel, parts));
         parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
         parts
@@ -219,7 +225,11 @@ fn told_apart<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Vec<Call<'w, 'a>> {
             is_large && is_on_both(&it.sums()) && !moved::is_beside(&inner, it)
         };
         let large: Vec<f64> = callees.iter().filter(is_one).map(Call::change).collect();
-        if large.iter().any(|it| *it > 0.0) && large.iter().any(|it| *it < 0.0) {
+        // Where work moved between callees, their changes are not apart.
+        let has_moved = callees
+            .iter()
+            .any(|it| (it.change() / all).abs() >= QUARTER && moved::is_beside(&inner, it));
+        if !has_moved && large.iter().any(|it| *it > 0.0) && large.iter().any(|it| *it < 0.0) {
             return callees;
         }
         let whole = callees.into_iter().max_by(|one, other| size(one).total_cmp(&size(other)));
@@ -411,8 +421,8 @@ fn own_costs(section: &Section, paths: &[&Path]) -> Vec<OwnCost> {
     offset(own.into_iter().filter(differs).map(part).collect(), &around)
 }
 
-/// Of the functions that both sides entered, the one whose own instructions have the largest part of the change of
-/// `holder`; `None` if that part is below [`NOTABLE`]. A function that absorbed others is none: with what it calls, wherever
+/// The function whose own instructions have the largest part of the change of `holder`; `None` if that part is below
+/// [`NOTABLE`], or only one side entered the function. A function that absorbed others is none: with what it calls, wherever
 /// that is in the `kernel`, it changed otherwise than its own instructions.
 fn callee(
     section: &Section,
@@ -423,16 +433,15 @@ fn callee(
 ) -> Option<Callee> {
     let is_notable = |[base, new]: &[f64; 2]| (new - base) / change >= NOTABLE;
     let alone = parts.iter().filter(|it| it.with.is_none());
-    let mut parts = alone.filter(|it| it.name != holder && is_notable(&it.own));
-    parts.find_map(|OwnCost { name, .. }| {
-        let function = function(section, name)?;
-        let calls = function.calls.as_ref()?;
-        let [before, now] = sums(kernel.paths_of(name, None));
-        let is_its = (now - before) / function.instructions.change() >= HALF;
-        let entries = entries(section, name).filter(|_| is_its)?;
-        let Difference { base, new, .. } = calls.per_entry?;
-        Some(Callee { name: name.clone(), entries, per_entry: [base, new] })
-    })
+    let mut others = alone.filter(|it| it.name != holder);
+    let OwnCost { name, .. } = others.next().filter(|it| is_notable(&it.own))?;
+    let function = function(section, name)?;
+    let calls = function.calls.as_ref()?;
+    let [before, now] = sums(kernel.paths_of(name, None));
+    let is_its = (now - before) / function.instructions.change() >= HALF;
+    let entries = entries(section, name).filter(|_| is_its)?;
+    let Difference { base, new, .. } = calls.per_entry?;
+    Some(Callee { name: name.clone(), entries, per_entry: [base, new] })
 }
 
 /// How often each side entered a function of the kernel; `None` if a side did not.

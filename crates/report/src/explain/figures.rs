@@ -41,15 +41,15 @@ pub fn figures(holder: &Holder, at_equal_entries: bool) -> String {
 fn moved(Moved { name, inside, instructions, entries }: &Moved) -> String {
     let [base, new] = *inside;
     let side = match (base < new, base.min(new) == 0.0) {
-        (true, true) => "called there only now",
-        (true, false) => "called more there",
-        (false, true) => "called there only before",
-        (false, false) => "called less there",
+        (true, true) => "is called there only now",
+        (true, false) => "executes more there",
+        (false, true) => "is called there only before",
+        (false, false) => "executes less there",
     };
     let all = sides(instructions.map(|it| words::figure(it, 0)), "");
     let entries = entries.map(|it| format!("; {}", entered(it))).unwrap_or_default();
     format!(
-        "{} is {side}: {}. Wherever it is called: {all}{entries}.",
+        "{} {side}: {}. Wherever it is called: {all}{entries}.",
         excerpt(name),
         words::signed(new - base, 0)
     )

@@ -359,11 +359,11 @@ pub fn headline(it: &Headline) -> String {
 /// A function that exceeds the change by at most this share of it has the change.
 const ALL: f64 = 0.1;
 
-/// Returns whether a function with more than the change is named, because all other changes are within luck.
+/// Returns whether the share of the function that is named leaves a notable rest of the change, which is within luck.
 fn has_lucky_rest(it: &Headline, holder: &Holder) -> bool {
-    let rest = it.kernel.new - it.kernel.base - (holder.instructions[1] - holder.instructions[0]);
-    let is_luck = it.kernel.floor.is_some_and(|floor| rest.abs() <= floor);
-    it.followed && !it.at_equal_entries && holder.share > 1.0 + ALL && is_luck
+    let rest = 1.0 - holder.share;
+    let is_luck = it.kernel.floor.is_some_and(|floor| (rest * it.kernel.change()).abs() <= floor);
+    it.followed && rest.abs() > ALL && is_luck
 }
 
 /// Returns why no function is named.
@@ -413,7 +413,9 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
     match complete {
         true => named,
         // What is elsewhere is small, its parts are not.
-        false if elsewhere.abs() <= ALL => format!("{largest}, which others offset: {named}"),
+        false if elsewhere.abs() <= ALL && *elsewhere <= 0.0 => {
+            format!("{largest}, which others offset: {named}")
+        }
         false => format!("{largest}: {named}"),
     }
 }
