@@ -201,7 +201,13 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
             }));
             said.extend(more(row, comparison, column).map(|more| format!("; {more}")));
         }
-        _ => {}
+        Verdict::Regression | Verdict::Improvement => {
+            let often = if row.value(column) > row.value(0) { "more" } else { "less" };
+            said.extend(change_at_equal_entries(row, column).map(|change| {
+                format!("; same at equal entries, {change}: functions ran {often} often")
+            }));
+        }
+        Verdict::Same => {}
     }
     if let Some(change) = change_without_loops(row, column, 2) {
         said.push_str(&format!("; {change} without loops that copy and clear memory"));
@@ -214,13 +220,15 @@ pub fn no_value(comparison: &Comparison, column: usize) -> String {
     format!("no value of {}", escape(&comparison.variants[column].name))
 }
 
-/// Formats the change of a row without loops that copy and clear memory. `None` unless the verdict would be another one.
+/// Formats the change of a row without loops that copy and clear memory. `None` unless the verdict would be another one, or
+/// the loops have a large part in the change.
 pub fn change_without_loops(row: &Row, column: usize, decimals: usize) -> Option<String> {
     let share = row.without_loops(column)?;
     Of::unit(&row.unit).change([1.0, 1.0 + share], decimals)
 }
 
-/// Formats the change of an undecided row at equal entries. `None` unless it is the same at equal entries.
+/// Formats the change of a row at equal entries. `None` unless it is the same at equal entries, and the row's verdict is
+/// another one.
 pub fn change_at_equal_entries(row: &Row, column: usize) -> Option<String> {
     let share = row.same_at_equal_entries(column)?;
     Of::unit(&row.unit).change([1.0, 1.0 + share], 2)

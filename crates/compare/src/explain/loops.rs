@@ -37,8 +37,12 @@ pub fn in_loops(counted: &[Vec<Counted<'_>>; 2]) -> [f64; 2] {
     counted.each_ref().map(|side| mean(&side.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0))
 }
 
+/// The change without loops is said if they have at least this share of a change, in either direction.
+const LARGE: f64 = 0.25;
+
 /// Returns the change of a row without such loops, as a share. `None` unless it lies on another side of the margin than
-/// the whole change does, and is no luck: the loops have hardly a part in the row's floor.
+/// the whole change does, or that one lies outside it and loops have a [`LARGE`] share of it. A change that is luck is only given if it lies
+/// within the margin: the loops have hardly a part in the row's floor.
 pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> Option<f64> {
     let all = [row.base(column)?, row.value(column)?];
     let share = |[base, new]: [f64; 2]| (new - base) / base;
@@ -50,8 +54,11 @@ pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> 
     let rest = [all[0] - loops[0], all[1] - loops[1]];
     let without = share(rest);
     let is_luck = row.floor(column).is_none_or(|floor| (rest[1] - rest[0]).abs() <= floor);
-    let is_other = side(without) != side(share(all)) && (side(without) == 0 || !is_luck);
-    (without.is_finite() && is_other).then_some(without)
+    let is_other = side(without) != side(share(all));
+    let is_large =
+        side(share(all)) != 0 && (loops[1] - loops[0]).abs() >= LARGE * (all[1] - all[0]).abs();
+    let is_said = (is_other && side(without) == 0) || ((is_other || is_large) && !is_luck);
+    (without.is_finite() && is_said).then_some(without)
 }
 
 #[cfg(test)]

@@ -131,14 +131,14 @@ fn overrule(
         let (Some(difference), Some(base), Some(new)) = (difference, base, new) else { continue };
         let all = Difference { base, new, floor: rows[total].floor(column) };
         let verdict = Verdict::of(Better::Lower, Some(difference), judging.margin);
-        let is_undecided = rows[total].cells[column].verdict == Some(Verdict::Undecided);
+        let is_same = rows[total].cells[column].verdict == Some(Verdict::Same);
         match verdict {
             _ if !all.hides(difference) => {}
             Verdict::Regression | Verdict::Improvement => {
                 rows[equal].cells[column].verdict = Some(verdict);
                 rows[total].cells[column].verdict = None;
             }
-            Verdict::Same if is_undecided => {
+            Verdict::Same if !is_same => {
                 let share = difference.change() / difference.base.abs();
                 if let Basis::Exact { same_at_equal_entries, .. } =
                     &mut rows[total].cells[column].basis

@@ -401,7 +401,8 @@ fn a_verdict_that_rests_on_copy_loops_is_said() {
     assert_eq!(share(400, 400), Some(1.0), "fewer with, more without");
     assert_eq!(share(400, 200), Some(0.0), "fewer with, the same without");
     assert_eq!(share(800, 201), None, "the same with and without");
-    assert_eq!(share(700, 100), None, "fewer with and without");
+    assert_eq!(share(790, 100), None, "fewer with and without");
+    assert_eq!(share(700, 100), Some(-0.5), "half of the change is theirs");
 }
 
 #[test]
