@@ -57,6 +57,32 @@ pub(crate) fn differences(
     said.collect()
 }
 
+/// Returns a sentence on the states in which the variants differ, each with the variants that have it. `None` if they do
+/// not.
+pub(crate) fn states_of(comparison: &Comparison) -> Option<String> {
+    let of = |it: &Fact| {
+        let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+        for (variant, value) in comparison.variants.iter().zip(&it.values) {
+            let (name, value) = (excerpt(&variant.name), value.as_deref().unwrap_or("not known"));
+            match found.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, names)) => names.push(name),
+                None => found.push((value, vec![name])),
+            }
+        }
+        let said = found
+            .iter()
+            .map(|(value, names)| format!("{} with {}", excerpt(value), names.join(" and ")));
+        format!("{} is {}", it.name, said.collect::<Vec<_>>().join(", "))
+    };
+    let all: Vec<String> = comparison.notes.states.iter().map(of).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "The kernels ran in other states: {}. A part of the changes can come from that.",
+            all.join("; ")
+        )
+    })
+}
+
 /// Returns a sentence on the states in which the kernels of an explanation differ. `None` if they do not.
 pub(crate) fn states(explanation: &Explanation) -> Option<String> {
     let value = |fact: &Fact, place: usize| {

@@ -115,6 +115,8 @@ pub fn mail(
         let ordered =
             if comparison.notes.builds.is_empty() { [built, cause] } else { [cause, built] };
         pieces.extend(ordered);
+        let states: Vec<Block> = build::states_of(comparison).into_iter().map(sentence).collect();
+        pieces.push(Kept(text(&states, &MAIL)));
         pieces.push(Rows);
         pieces.push(Spare {
             name: "instructions by reason",
@@ -271,7 +273,6 @@ pub fn compared(comparison: &Comparison) -> Block {
 
 /// Returns what differs between the kernels. Notes on which all of them agree are left out.
 fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note> {
-    let states = notes::states(comparison);
     let notes = notes::all(comparison).into_iter().filter(tells);
     let notes = notes.filter(|note| note.topic != notes::OF_USER);
     let notes = notes.filter(|note| *note != notes::no_complaint());
@@ -302,7 +303,7 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     let (kernels, others): (Vec<Note>, Vec<Note>) =
         others.into_iter().partition(|note| note.topic == "kernel");
     let first = changed.into_iter().chain(reproduce::workloads(results)).chain(machine);
-    first.chain(kernels).chain(states).chain(others).collect()
+    first.chain(kernels).chain(others).collect()
 }
 
 /// Printed about times that were measured under emulation.

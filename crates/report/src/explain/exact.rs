@@ -97,7 +97,7 @@ fn blocks(
     found.extend(of_one_side(explanation));
     let is_locked = explanation.cost.name == Class::Locked.name();
     found.extend(is_locked.then(|| lists::LOCKED_ON_ONE_CPU.to_owned()));
-    found.extend(build::states(explanation));
+    found.splice(0..0, build::states(explanation));
     found.extend(explanation.build.as_ref().map(build::differs));
     let legend = headline::legend(&found);
     let below = legend.into_iter().chain(view::unjudged(explanation, phase)).map(note);

@@ -1,5 +1,6 @@
 //! The table of a mail: the rows with verdicts, or as many of them as there is room for.
 
+use std::collections::BTreeSet;
 use std::iter;
 
 use compare::{Comparison, Kind, Row, Statistic, Table, VariantOutcomes, Verdict};
@@ -63,7 +64,16 @@ pub fn sections(
         (Mode::Exact, _) => vec![counted(comparison, &shown)],
         (Mode::Measured, _) => vec![timed(comparison, &shown), figures(comparison, &shown)],
     };
-    let left = all.len() - shown.len();
+    let number = |rows: &[Shown<'_>]| match comparison.mode {
+        Mode::Measured => rows.len(),
+        // A phase may have a row at equal entries as well.
+        Mode::Exact => {
+            let phase =
+                |it: &Shown<'_>| (it.table.workload.clone(), phase_alone(it.row).to_owned());
+            rows.iter().map(phase).collect::<BTreeSet<_>>().len()
+        }
+    };
+    let left = number(all) - number(&shown);
     let left = (left > 0).then(|| sentence(left_out(comparison, all, left)));
     sections.last_mut().expect("there is a section").extend(left);
     sections
@@ -106,7 +116,6 @@ fn left_out(comparison: &Comparison, all: &[Shown<'_>], left: usize) -> String {
     let verdicts = all.iter().flat_map(|it| columns.clone().map(|column| it.row.verdict(column)));
     let verdicts: Vec<Verdict> = verdicts.flatten().collect();
     let of = |verdict| verdicts.iter().filter(|it| **it == verdict).count();
-    // Each row of exact mode is a phase, with all variants.
     let what = if comparison.mode == Mode::Exact { "more phase" } else { "more row" };
     let rows = count(left, what);
     match [Verdict::Regression, Verdict::Improvement].map(of) {
