@@ -38,25 +38,27 @@ pub fn causes(section: &Section, unit: &str, moved: &Moved<'_>) -> Option<String
         (_, many) => Some(format!(
             "{}; own {unit}: {}.{}",
             counted(many, marked, &within(section)),
-            largest(many, moved).join(", "),
+            largest(many, section, moved).join(", "),
             differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
 }
 
 /// Names the functions with the largest changes, and counts the others.
-fn largest(causes: &[&Contribution], moved: &Moved<'_>) -> Vec<String> {
-    let joined = joined(causes, moved);
+fn largest(causes: &[&Contribution], section: &Section, moved: &Moved<'_>) -> Vec<String> {
+    let joined = joined(causes, section, moved);
     let (named, others) = joined.split_at(joined.len().min(MAX_CAUSES));
-    let left: usize = others.iter().map(|it| 1 + usize::from(it.1.is_some())).sum();
+    let is_cause = |it: &Contribution| it.code.is_some();
+    let left: usize = others.iter().map(|it| 1 + usize::from(it.1.is_some_and(is_cause))).sum();
     let more = (left > 0).then(|| format!("{} more", grouped(&left.to_string())));
     named.iter().map(part_of).chain(more).collect()
 }
 
-/// Joins each function with the one that it may be on the other side, or that offsets its change. Changes beyond luck
-/// are first, in each part the largest one.
+/// Joins each function with the one that it may be on the other side, or that offsets its change. The other one can be in
+/// a module, whose code is not compared. Changes beyond luck are first, in each part the largest one.
 fn joined<'a>(
     causes: &[&'a Contribution],
+    section: &'a Section,
     moved: &Moved<'_>,
 ) -> Vec<(&'a Contribution, Option<&'a Contribution>)> {
     let other_of = |it: &Contribution| {
@@ -81,7 +83,11 @@ fn joined<'a>(
             None => replaces(one, it),
         };
         let other = alone.iter().position(|it| is_it(it) && offsets(it));
-        joined.push((one, other.map(|place| alone.remove(place))));
+        let in_module = || {
+            let mut unmarked = section.contributions.iter().filter(|it| it.code.is_none());
+            unmarked.find(|it| is_it(it) && offsets(it))
+        };
+        joined.push((one, other.map(|place| alone.remove(place)).or_else(in_module)));
     }
     let size = |it: &(&Contribution, Option<&Contribution>)| own_change(*it).abs();
     let is_beyond = |it: &(&Contribution, Option<&Contribution>)| match it.1 {
