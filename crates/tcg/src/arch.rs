@@ -1,5 +1,93 @@
 //! Code that depends on the guest's architecture.
 
+mod tables;
 mod x86_64;
 
-pub use x86_64::*;
+use std::fmt::Debug;
+
+use flight::profile::{self, Class, Privilege};
+
+pub use tables::InterruptTables;
+pub use x86_64::X86_64;
+
+use crate::calls::Calls;
+use crate::machine::Machine;
+use crate::observer::{Flow, Interrupted};
+
+/// An architecture of guests. It is chosen once, so its functions cost no decision.
+pub trait Architecture: Debug + Send + Sync + 'static {
+    /// QEMU's name of the architecture.
+    #[cfg_attr(test, expect(dead_code, reason = "tests have no QEMU"))]
+    const TARGET: &str;
+    /// What the profile calls it.
+    const KIND: profile::Architecture;
+    /// The registers that are read, by QEMU's names. Their numbers are the indices.
+    const REGISTERS: &[&str];
+    /// The number of the stack pointer.
+    const STACK_POINTER: usize;
+    /// The number of the register that holds the time at a [`flight::profile::TICK`].
+    const TICK_TIME: usize;
+
+    /// How calls are told from returns.
+    type Calls: Calls;
+
+    /// Examines an instruction's bytes.
+    fn examine(bytes: &[u8]) -> Examined;
+
+    /// The privilege of the code at `address`, which is about to be executed.
+    fn privilege(address: u64, machine: &impl Machine) -> Privilege;
+
+    /// The vector whose handler begins at `address` according to the interrupt table at `table`.
+    fn vector(table: u64, address: u64, machine: &impl Machine) -> Option<u8>;
+
+    /// Whether the interrupted instruction of an interrupt with this vector may have begun without being executed.
+    fn is_fault(vector: u8) -> bool;
+
+    /// What an interrupt with this vector interrupted, at its handler's first instruction.
+    fn interrupted(vector: u8, machine: &impl Machine) -> Option<Interrupted>;
+
+    /// What a return from an interrupt does, which is about to be executed.
+    fn returns(machine: &impl Machine) -> Option<Flow<'static>>;
+
+    /// Whether the instruction at `address`, which loads the stack pointer, switches from one task's stack to another's.
+    fn leaves_task(address: u64, load: &[u8], machine: &impl Machine) -> bool;
+
+    /// The previous and the next task (`struct task_struct`) at the first instruction of the kernel's task switch.
+    fn switched_tasks(machine: &impl Machine) -> Option<(u64, u64)>;
+}
+
+/// The kind of a special instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// The agent cuts the profile.
+    Mark,
+    /// The agent's sampler ticks.
+    Tick,
+    /// `lidt`: the CPU gets another interrupt table.
+    LoadInterruptTable,
+    /// A plain store to memory, which may modify code.
+    Store,
+    /// A near call of a function.
+    Call,
+    /// A near return from a function.
+    Return,
+    /// A return from an interrupt.
+    InterruptReturn,
+    /// `syscall` or `sysenter`.
+    SystemCall,
+    /// The stack pointer is loaded from memory.
+    LoadStack,
+    /// The stack pointer is set from the register with this number.
+    MoveStack(usize),
+}
+
+/// What the plugin must know of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Examined {
+    pub special: Option<Special>,
+    /// Whether a CPU that begins the instruction always completes it and goes on within its block. False for some that do
+    /// too.
+    pub completes: bool,
+    /// The class as which it is counted, if it is one of the kernel.
+    pub class: Option<Class>,
+}

@@ -18,23 +18,23 @@ const LIMITS: Limits = Limits { sites: MAX_CALL_SITES, tallies: MAX_STACKS - 1 }
 
 /// The calls of all CPUs, and of all tasks that do not run.
 #[derive(Debug)]
-pub struct Follower {
+pub struct Follower<C> {
     /// The tree of paths, and the instructions executed on them.
     pub paths: Paths,
-    cpus: Vec<Cpu>,
-    waiting: Waiting,
+    cpus: Vec<Cpu<C>>,
+    waiting: Waiting<C>,
     /// The functions outside of the kernel's image that were called, by their beginnings.
     learned: HashSet<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Cpu {
-    calls: Calls,
+struct Cpu<C> {
+    calls: C,
     /// The stack pointer of the old task, while a task switch is in progress.
     leaves: Option<u64>,
 }
 
-impl Follower {
+impl<C: Calls> Follower<C> {
     /// A follower of this number of CPUs.
     pub fn new(cpus: u16) -> Self {
         let cpus = vec![Cpu::default(); cpus.into()];
@@ -44,7 +44,7 @@ impl Follower {
 
     /// The path of the code that the CPU executes.
     pub fn path(&self, cpu: usize) -> Path {
-        self.cpus[cpu].calls.path()
+        self.cpus[cpu].calls.frames().path()
     }
 
     /// The instruction at `site` made a call, and stored the return address at `slot`.
@@ -54,7 +54,8 @@ impl Follower {
 
     /// Execution reaches the beginning of `function`, by a call or a jump. `stack` returns the stack pointer.
     pub fn reached(&mut self, cpu: usize, function: u64, stack: impl FnOnce() -> Option<u64>) {
-        self.cpus[cpu].calls.reach(function, stack, |jump| self.paths.jump(jump, function));
+        let frames = self.cpus[cpu].calls.frames_mut();
+        frames.reach(function, stack, |jump| self.paths.jump(jump, function));
     }
 
     /// A block outside of the kernel's image begins at `address`: code of a module, or generated code. Functions
@@ -65,7 +66,7 @@ impl Follower {
         address: u64,
         stack: impl FnOnce() -> Option<u64>,
     ) {
-        let is_new = self.cpus[cpu].calls.is_new();
+        let is_new = self.cpus[cpu].calls.frames().is_new();
         if is_new && self.learned.len() < MAX_LEARNED {
             self.learned.insert(address);
         }
@@ -121,15 +122,15 @@ impl Follower {
 
 /// The calls of tasks that do not run, by the stack pointer with which they will continue.
 #[derive(Debug, Default)]
-struct Waiting {
-    tasks: HashMap<u64, (u64, Calls)>,
+struct Waiting<C> {
+    tasks: HashMap<u64, (u64, C)>,
     /// The stack pointers, in the order in which the tasks left.
     order: BTreeMap<u64, u64>,
     left: u64,
 }
 
-impl Waiting {
-    fn put(&mut self, place: u64, calls: Calls) {
+impl<C> Waiting<C> {
+    fn put(&mut self, place: u64, calls: C) {
         self.left += 1;
         if let Some((before, _)) = self.tasks.insert(place, (self.left, calls)) {
             self.order.remove(&before);
@@ -142,7 +143,7 @@ impl Waiting {
         }
     }
 
-    fn take(&mut self, place: u64) -> Option<Calls> {
+    fn take(&mut self, place: u64) -> Option<C> {
         let (left, calls) = self.tasks.remove(&place)?;
         self.order.remove(&left);
         Some(calls)
@@ -154,6 +155,9 @@ mod tests {
     use flight::profile::CallSite;
 
     use super::*;
+    use crate::arch::{Architecture, X86_64};
+
+    type Follower = super::Follower<<X86_64 as Architecture>::Calls>;
 
     const FIRST: u64 = 0xffff_c900_0010_4000;
     const SECOND: u64 = 0xffff_c900_0020_4000;
@@ -358,14 +362,14 @@ mod tests {
     fn the_tasks_that_left_first_are_forgotten() {
         let mut waiting = Waiting::default();
         for place in 0..MAX_TASKS as u64 + 2 {
-            waiting.put(place, Calls::default());
+            waiting.put(place, ());
         }
         assert_eq!((waiting.take(0), waiting.take(1)), (None, None));
         assert!(waiting.take(2).is_some());
         assert_eq!(waiting.take(2), None);
-        waiting.put(5, Calls::default());
-        waiting.put(MAX_TASKS as u64 + 2, Calls::default());
-        waiting.put(MAX_TASKS as u64 + 3, Calls::default());
+        waiting.put(5, ());
+        waiting.put(MAX_TASKS as u64 + 2, ());
+        waiting.put(MAX_TASKS as u64 + 3, ());
         assert_eq!(waiting.take(3), None);
         assert!(waiting.take(5).is_some());
         assert_eq!(waiting.tasks.len(), waiting.order.len());

@@ -12,8 +12,8 @@ pub trait Machine {
     /// The number of the executing CPU.
     fn cpu(&self) -> usize;
 
-    /// The value of the executing CPU's register with this number in [`crate::arch::REGISTERS`]; `None` if it cannot
-    /// be read.
+    /// The value of the executing CPU's register with this number in
+    /// [`REGISTERS`](crate::arch::Architecture::REGISTERS); `None` if it cannot be read.
     fn register(&self, number: usize) -> Option<u64>;
 
     /// Reads memory at a virtual address, as seen by the executing CPU. `None` unless all of it is mapped.

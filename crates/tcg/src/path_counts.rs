@@ -3,20 +3,21 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::calls::Calls;
 use crate::follower::Follower;
 use crate::observer::{At, Flow, Interrupted, Observer, Slice};
 use crate::paths::Path;
 use crate::recent::Recent;
 
 /// The counts of all CPUs.
-pub struct PathCounts {
-    follower: Mutex<Follower>,
+pub struct PathCounts<C> {
+    follower: Mutex<Follower<C>>,
     /// The current path of each CPU, readable without a lock.
     paths: Vec<AtomicU32>,
     recent: Recent,
 }
 
-impl PathCounts {
+impl<C: Calls> PathCounts<C> {
     /// Counts of 0, for a machine with this number of CPUs.
     pub fn new(cpus: u16) -> Self {
         let paths = (0..cpus).map(|_| AtomicU32::new(Path::START.0)).collect();
@@ -25,18 +26,18 @@ impl PathCounts {
 
     /// Updates the calls of a CPU.
     #[inline(always)]
-    fn follow(&self, cpu: usize, act: impl FnOnce(&mut Follower)) {
+    fn follow(&self, cpu: usize, act: impl FnOnce(&mut Follower<C>)) {
         let mut follower = self.lock();
         act(&mut follower);
         self.paths[cpu].store(follower.path(cpu).0, Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Follower> {
+    fn lock(&self) -> MutexGuard<'_, Follower<C>> {
         self.follower.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Observer for PathCounts {
+impl<C: Calls> Observer for PathCounts<C> {
     #[inline]
     fn enters(&self, at: At<'_>, address: u64) {
         let path = Path(self.paths[at.cpu].load(Relaxed));
@@ -76,6 +77,7 @@ mod tests {
     use flight::profile::{CallSite, Privilege};
 
     use super::*;
+    use crate::arch::{Architecture, X86_64};
     use crate::observer::StackPointer;
     use crate::running::Running;
     use crate::segments::{Position, Segments, cells};
@@ -91,7 +93,7 @@ mod tests {
 
     /// CPUs whose instructions are counted by path.
     struct Trace {
-        counts: PathCounts,
+        counts: PathCounts<<X86_64 as Architecture>::Calls>,
         running: [Running; 2],
         position: Position,
         /// The CPU that executed the last block.

@@ -20,7 +20,7 @@ use flight::profile::{
 };
 
 use crate::accesses::{AccessCounts, node_count};
-use crate::arch::{self, InterruptTables};
+use crate::arch::{Architecture, InterruptTables};
 use crate::arguments::{Arguments, Switch};
 use crate::functions::Functions;
 use crate::instructions::InstructionCounts;
@@ -31,7 +31,7 @@ use crate::running::Running;
 use crate::segments::{Position, Segment};
 
 /// Counts what a machine does. Instructions and accesses are counted without a lock.
-pub struct Profiler {
+pub struct Profiler<A: Architecture> {
     /// Where blocks store the number of the instruction.
     position: Position,
     /// What each CPU executes.
@@ -42,7 +42,7 @@ pub struct Profiler {
     each: bool,
     instructions: InstructionCounts,
     accesses: Option<AccessCounts>,
-    paths: Option<PathCounts>,
+    paths: Option<PathCounts<A::Calls>>,
     functions: Functions,
     switch: Option<Switch>,
     state: Mutex<State>,
@@ -113,7 +113,7 @@ impl Marks {
     }
 }
 
-impl Profiler {
+impl<A: Architecture> Profiler<A> {
     /// Starts to count for `cpus` CPUs, and to write to `path`. If call paths are followed, so are jumps between
     /// `functions`. Blocks store the numbers of instructions at `position`. Fails when the file cannot be written.
     pub fn new(
@@ -124,7 +124,7 @@ impl Profiler {
         position: Position,
     ) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
-        let scope = Scope { arch: arch::ARCHITECTURE, cpus, nodes, stacks: arguments.stacks };
+        let scope = Scope { arch: A::KIND, cpus, nodes, stacks: arguments.stacks };
         let state = State {
             tables: InterruptTables::default(),
             tasks: vec![None; cpus.into()],
@@ -164,7 +164,7 @@ impl Profiler {
     #[inline(always)]
     pub fn reached(&self, machine: &impl Machine, probe: Probe) {
         let at = self.at(machine.cpu());
-        let stack = || machine.register(arch::STACK_POINTER);
+        let stack = || machine.register(A::STACK_POINTER);
         let flow = match probe {
             Probe::Mark => return self.mark(machine),
             Probe::Tick => return self.tick(machine),
@@ -176,7 +176,7 @@ impl Profiler {
             Probe::SystemCall => Some(Flow::SystemCall),
             Probe::Function(address) => Some(Flow::Function { address, stack: &stack }),
             Probe::Outside(address) => Some(Flow::Outside { address, stack: &stack }),
-            Probe::InterruptReturn => stack().map(|slot| Flow::InterruptReturn { slot }),
+            Probe::InterruptReturn => A::returns(machine),
             Probe::LeaveStack => stack().map(|place| Flow::LeaveStack { place }),
             Probe::MoveStack(register) => {
                 machine.register(register).map(|place| Flow::MoveStack { place })
@@ -233,7 +233,7 @@ impl Profiler {
 
     /// An interrupt handler begins.
     fn interrupted(&self, machine: &impl Machine, vector: u8) {
-        if let Some(what) = arch::interrupted(vector, machine) {
+        if let Some(what) = A::interrupted(vector, machine) {
             let at = self.at(machine.cpu());
             if what.faulted {
                 at.running.faulted(at.cpu, (what.address, what.privilege), self.position);
@@ -244,7 +244,7 @@ impl Profiler {
 
     /// The kernel switches tasks.
     fn switched(&self, machine: &impl Machine) {
-        let Some((from, to)) = arch::switched_tasks(machine) else { return };
+        let Some((from, to)) = A::switched_tasks(machine) else { return };
         let cpu = machine.cpu();
         let at = self.at(cpu);
         let mut state = self.lock();
@@ -285,7 +285,7 @@ impl Profiler {
         if self.is_intruded(machine, &mut state) {
             return;
         }
-        let time = machine.register(arch::TICK_TIME);
+        let time = machine.register(A::TICK_TIME);
         let (Some(accesses), Some(time)) = (&self.accesses, time) else { return };
         let ticks = &state.ticks;
         if ticks.count >= MAX_TICKS || ticks.last.is_some_and(|last| last >= time) {

@@ -1,6 +1,6 @@
 //! QEMU: its plugin interface, the start, and the callbacks.
 //!
-//! QEMU calls plain functions, so their state is global. All of it is in [`PLUGIN`].
+//! QEMU calls plain functions, so their state is global: [`PLUGIN`], and the profiler of each architecture.
 
 mod callbacks;
 mod cpus;
@@ -12,22 +12,34 @@ use std::sync::OnceLock;
 use cpus::Cpus;
 use emulator::{Numbers, Registers};
 
+use crate::arch::{Architecture, X86_64};
 use crate::machine::Machine;
 use crate::profiler::Profiler;
 
-static PLUGIN: Plugin = Plugin {
-    cpus: Cpus::new(),
-    numbers: Numbers::new(),
-    registers: OnceLock::new(),
-    profiler: OnceLock::new(),
-};
+static PLUGIN: Plugin =
+    Plugin { cpus: Cpus::new(), numbers: Numbers::new(), registers: OnceLock::new() };
 
 struct Plugin {
     cpus: Cpus,
     numbers: Numbers,
     /// The registers are the same for all CPUs.
     registers: OnceLock<Registers>,
-    profiler: OnceLock<Profiler>,
+}
+
+/// An architecture of QEMU's guests.
+trait Guest: Architecture {
+    /// The profiler, which exists if the machine has this architecture.
+    fn profiler() -> &'static OnceLock<Profiler<Self>>
+    where
+        Self: Sized;
+}
+
+impl Guest for X86_64 {
+    #[inline]
+    fn profiler() -> &'static OnceLock<Profiler<Self>> {
+        static PROFILER: OnceLock<Profiler<X86_64>> = OnceLock::new();
+        &PROFILER
+    }
 }
 
 /// The machine that QEMU emulates. Only callbacks use it.

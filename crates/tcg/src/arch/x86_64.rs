@@ -1,19 +1,59 @@
-//! Instructions, registers and interrupts of x86-64.
+//! Instructions, registers, interrupts and stacks of x86-64.
 
 mod instruction;
 mod interrupts;
 mod registers;
+mod stacks;
 
-use flight::profile::Architecture;
+use flight::profile::{self, Privilege};
 
-pub use instruction::{Examined, Special, examine, leaves_task};
-pub use interrupts::{InterruptTables, interrupted, is_fault};
-pub use registers::{REGISTERS, STACK_POINTER, TICK_TIME, privilege, switched_tasks};
+use super::{Architecture, Examined};
+use crate::machine::Machine;
+use crate::observer::{Flow, Interrupted};
 
-/// The architecture.
-pub const ARCHITECTURE: Architecture = Architecture::X86_64;
-/// QEMU's name of it.
-#[cfg_attr(test, expect(dead_code, reason = "tests have no QEMU"))]
-pub const TARGET: &str = "x86_64";
-/// The stack size of a Linux task (`THREAD_SIZE`). No address on a stack is farther from its top.
-pub const THREAD_SIZE: u64 = 16 << 10;
+/// 64-bit PCs.
+#[derive(Debug)]
+pub struct X86_64;
+
+impl Architecture for X86_64 {
+    const TARGET: &str = "x86_64";
+    const KIND: profile::Architecture = profile::Architecture::X86_64;
+    const REGISTERS: &[&str] = &registers::REGISTERS;
+    const STACK_POINTER: usize = registers::STACK_POINTER;
+    const TICK_TIME: usize = registers::TICK_TIME;
+
+    type Calls = stacks::Stacks;
+
+    fn examine(bytes: &[u8]) -> Examined {
+        instruction::examine(bytes)
+    }
+
+    fn privilege(address: u64, machine: &impl Machine) -> Privilege {
+        registers::privilege(address, machine)
+    }
+
+    fn vector(table: u64, address: u64, machine: &impl Machine) -> Option<u8> {
+        interrupts::vector(table, address, machine)
+    }
+
+    fn is_fault(vector: u8) -> bool {
+        interrupts::is_fault(vector)
+    }
+
+    fn interrupted(vector: u8, machine: &impl Machine) -> Option<Interrupted> {
+        interrupts::interrupted(vector, machine)
+    }
+
+    #[inline(always)]
+    fn returns(machine: &impl Machine) -> Option<Flow<'static>> {
+        machine.register(Self::STACK_POINTER).map(|slot| Flow::InterruptReturn { slot })
+    }
+
+    fn leaves_task(address: u64, load: &[u8], machine: &impl Machine) -> bool {
+        instruction::leaves_task(address, load, machine)
+    }
+
+    fn switched_tasks(machine: &impl Machine) -> Option<(u64, u64)> {
+        registers::switched_tasks(machine)
+    }
+}

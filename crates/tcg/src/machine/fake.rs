@@ -4,28 +4,27 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use super::*;
-use crate::arch::REGISTERS;
 use crate::segments::{Position, cells};
 
 /// A machine whose registers and memory tests set.
 pub struct Fake {
+    names: &'static [&'static str],
     pub cpu: usize,
     pub position: Position,
     registers: HashMap<usize, u64>,
     memory: BTreeMap<u64, u8>,
 }
 
-impl Default for Fake {
-    fn default() -> Self {
-        let (registers, memory) = Default::default();
-        Self { cpu: 0, position: &cells(1)[0], registers, memory }
-    }
-}
-
 impl Fake {
+    /// A machine whose CPUs have registers with these names.
+    pub fn new(names: &'static [&'static str]) -> Self {
+        let (registers, memory) = Default::default();
+        Self { names, cpu: 0, position: &cells(1)[0], registers, memory }
+    }
+
     /// Sets the register with this name on all CPUs.
     pub fn set(&mut self, name: &str, value: u64) {
-        let number = REGISTERS.iter().position(|register| *register == name);
+        let number = self.names.iter().position(|register| *register == name);
         self.registers.insert(number.expect("it is a register"), value);
     }
 

@@ -8,6 +8,7 @@ use flight::profile::{Accesses, Privilege, Profile, Target};
 use tempfile::NamedTempFile;
 
 use super::*;
+use crate::arch::X86_64;
 use crate::machine::fake::{Fake, FakeAccess, FakeInstruction, Probed};
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
@@ -31,7 +32,7 @@ const RET: &[u8] = &[0xc3];
 
 /// A machine, and the counters and probes that the plugin set at its instructions.
 struct Trace {
-    profiler: Profiler,
+    profiler: Profiler<X86_64>,
     machine: Fake,
     code: BTreeMap<u64, FakeInstruction>,
     file: NamedTempFile,
@@ -47,7 +48,7 @@ impl Trace {
         let arguments = Arguments { nodes, switch, stacks, each: false };
         let functions = Functions::new(vec![KERNEL, KERNEL + 0x1000, SWITCH]);
         let file = NamedTempFile::new().unwrap();
-        let mut machine = Fake::default();
+        let mut machine = Fake::new(X86_64::REGISTERS);
         let profiler =
             Profiler::new(&arguments, functions, file.path(), cpus, machine.position).unwrap();
         machine.set("rsp", STACK);

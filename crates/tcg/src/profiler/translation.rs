@@ -3,7 +3,7 @@
 use flight::profile::Privilege;
 
 use super::Profiler;
-use crate::arch::{self, Examined, InterruptTables, Special};
+use crate::arch::{Architecture, Examined, InterruptTables, Special};
 use crate::functions::Place;
 use crate::machine::{AccessProbe, Instruction, Machine, Probe};
 use crate::segments::Segments;
@@ -17,7 +17,7 @@ struct Part<I> {
     completes: bool,
 }
 
-impl Profiler {
+impl<A: Architecture> Profiler<A> {
     /// Divides a block into segments and sets its probes. A segment begins where the counts may change: at a probe that
     /// cuts them or changes the path. Such probes are reached before the segment begins, because the count depends on
     /// their results.
@@ -34,8 +34,8 @@ impl Profiler {
             let address = instruction.address();
             // All instructions of a block are in one half of the address space, at one privilege level.
             let first = privilege.is_none();
-            let privilege = *privilege.get_or_insert_with(|| arch::privilege(address, machine));
-            let Examined { special, completes, class } = arch::examine(&instruction.bytes());
+            let privilege = *privilege.get_or_insert_with(|| A::privilege(address, machine));
+            let Examined { special, completes, class } = A::examine(&instruction.bytes());
             if privilege == Privilege::Kernel {
                 state.classes.translated(address, class);
             }
@@ -45,7 +45,7 @@ impl Profiler {
             let mut begins = self.probe(&instruction, privilege, special) || first || self.each;
             if self.paths.is_some() && privilege == Privilege::Kernel {
                 begins |= self.probe_block(&instruction, new_path);
-                new_path = probe_path(&instruction, special, machine);
+                new_path = probe_path::<A>(&instruction, special, machine);
             }
             if self.accesses.is_some() {
                 instruction.after_access(AccessProbe::Count(privilege));
@@ -70,8 +70,8 @@ impl Profiler {
         tables: &InterruptTables,
         machine: &impl Machine,
     ) {
-        if let Some(vector) = tables.vector(instruction.address(), machine)
-            && (arch::is_fault(vector) || self.paths.is_some())
+        if let Some(vector) = tables.vector::<A>(instruction.address(), machine)
+            && (A::is_fault(vector) || self.paths.is_some())
         {
             instruction.before(Probe::Interrupt(vector));
         }
@@ -140,7 +140,7 @@ fn count<I: Instruction>(segment: &[Part<I>], privilege: Privilege, known: &mut 
 
 /// Probes a kernel instruction that changes the call path. Returns true if the instructions after it have another
 /// path.
-fn probe_path(
+fn probe_path<A: Architecture>(
     instruction: &impl Instruction,
     special: Option<Special>,
     machine: &impl Machine,
@@ -151,7 +151,7 @@ fn probe_path(
         Some(Special::Return) => instruction.after_access(AccessProbe::Return),
         Some(Special::InterruptReturn) => instruction.before(Probe::InterruptReturn),
         Some(Special::LoadStack) => {
-            if arch::leaves_task(address, &instruction.bytes(), machine) {
+            if A::leaves_task(address, &instruction.bytes(), machine) {
                 instruction.before(Probe::LeaveStack);
             }
             instruction.after_access(AccessProbe::LoadStack);

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "QEMU's interface is one of C")]
 
 use std::ffi::{c_uint, c_void};
+use std::marker::PhantomData;
 use std::ptr;
 
 use flight::profile::Privilege;
@@ -10,29 +11,30 @@ use qemu_plugin::PluginId;
 use qemu_plugin::sys::{qemu_plugin_meminfo_t as AccessInfo, qemu_plugin_tb};
 
 use super::emulator::{Access, Block, Instruction, OnAccess, OnExecution, Reads, Registers};
-use super::{PLUGIN, Qemu};
+use super::{Guest, PLUGIN, Qemu};
 use crate::machine::{self, AccessProbe, Probe};
 use crate::profiler::Profiler;
 use crate::segments::Segment;
 
 /// A CPU was created. This thread runs it.
-pub unsafe extern "C" fn on_cpu_made(_: PluginId, number: c_uint) {
+pub unsafe extern "C" fn on_cpu_made<A: Guest>(_: PluginId, number: c_uint) {
     if let Err(error) = PLUGIN.cpus.learn(number as usize) {
         eprintln!("faultline's plugin: {error}");
         std::process::exit(1);
     }
     if PLUGIN.registers.get().is_none()
-        && let Some(registers) = Registers::find()
+        && let Some(registers) = Registers::find(A::REGISTERS)
     {
         PLUGIN.registers.get_or_init(|| registers);
     }
 }
 
 /// A block is being translated.
-pub unsafe extern "C" fn on_translation(_: PluginId, block: *mut qemu_plugin_tb) {
+pub unsafe extern "C" fn on_translation<A: Guest>(_: PluginId, block: *mut qemu_plugin_tb) {
     // SAFETY: the block is used before this callback returns.
     let block = unsafe { Block::new(block) };
-    profiler().translate(&Qemu, block.instructions());
+    let instructions = block.instructions().map(|it| Probed::<A>(it, PhantomData));
+    profiler::<A>().translate(&Qemu, instructions);
     if !PLUGIN.numbers.is_sound() {
         eprintln!("faultline's plugin: this QEMU stores numbers elsewhere: use --count each");
         std::process::exit(1);
@@ -40,32 +42,32 @@ pub unsafe extern "C" fn on_translation(_: PluginId, block: *mut qemu_plugin_tb)
 }
 
 /// The machine ended.
-pub fn end() {
-    profiler().end();
+pub fn end<A: Guest>() {
+    profiler::<A>().end();
 }
 
 /// The profiler. Its existence is not checked, because that would cost time at each segment.
 #[inline]
-fn profiler() -> &'static Profiler {
+fn profiler<A: Guest>() -> &'static Profiler<A> {
     // SAFETY: the plugin gets callbacks only after `install` has set the profiler.
-    unsafe { PLUGIN.profiler.get().unwrap_unchecked() }
+    unsafe { A::profiler().get().unwrap_unchecked() }
 }
 
 /// A function that QEMU can call before an instruction. It makes the probe from its data, a number.
 macro_rules! before {
     ($probe:expr) => {{
-        unsafe extern "C" fn on_execution(_: c_uint, number: *mut c_void) {
+        unsafe extern "C" fn on_execution<A: Guest>(_: c_uint, number: *mut c_void) {
             let probe: fn(u64) -> Probe = $probe;
-            profiler().reached(&Qemu, probe(number.addr() as u64));
+            profiler::<A>().reached(&Qemu, probe(number.addr() as u64));
         }
-        on_execution
+        on_execution::<A>
     }};
 }
 
 /// A function that QEMU can call after an access. It makes the probe from its data, a number.
 macro_rules! after {
     ($probe:expr) => {{
-        unsafe extern "C" fn on_access(
+        unsafe extern "C" fn on_access<A: Guest>(
             _: c_uint,
             info: AccessInfo,
             address: u64,
@@ -74,30 +76,33 @@ macro_rules! after {
             let probe: fn(u64) -> AccessProbe = $probe;
             // SAFETY: the access is used before this callback returns.
             let access = unsafe { Access::new(info, address) };
-            profiler().accessed(&Qemu, probe(number.addr() as u64), &access);
+            profiler::<A>().accessed(&Qemu, probe(number.addr() as u64), &access);
         }
-        on_access
+        on_access::<A>
     }};
 }
 
-impl machine::Instruction for Instruction<'_> {
+/// An instruction whose probes call the profiler of an architecture.
+struct Probed<'a, A>(Instruction<'a>, PhantomData<A>);
+
+impl<A: Guest> machine::Instruction for Probed<'_, A> {
     fn address(&self) -> u64 {
-        self.address()
+        self.0.address()
     }
 
     fn bytes(&self) -> Vec<u8> {
-        self.bytes()
+        self.0.bytes()
     }
 
     fn begin(&self, segment: &'static Segment) {
         let segment = ptr::from_ref(segment).cast();
         // SAFETY: segments live as long as QEMU.
-        unsafe { self.on_execution(on_begin, Reads::Nothing, segment) }
+        unsafe { self.0.on_execution(on_begin::<A>, Reads::Nothing, segment) }
     }
 
     fn tell_number(&self, number: u64) {
         // SAFETY: QEMU translates for the CPU that executes.
-        unsafe { self.stores(&PLUGIN.numbers, PLUGIN.cpus.executing(), number) }
+        unsafe { self.0.stores(&PLUGIN.numbers, PLUGIN.cpus.executing(), number) }
     }
 
     fn before(&self, probe: Probe) {
@@ -120,7 +125,7 @@ impl machine::Instruction for Instruction<'_> {
             }
         };
         // SAFETY: these callbacks take a number.
-        unsafe { self.on_execution(callback, reads, ptr::without_provenance(number as usize)) }
+        unsafe { self.0.on_execution(callback, reads, ptr::without_provenance(number as usize)) }
     }
 
     fn after_access(&self, probe: AccessProbe) {
@@ -140,14 +145,14 @@ impl machine::Instruction for Instruction<'_> {
             AccessProbe::LoadStack => (after!(|_| AccessProbe::LoadStack), 0),
         };
         // SAFETY: these callbacks take a number.
-        unsafe { self.on_access(callback, ptr::without_provenance(number as usize)) }
+        unsafe { self.0.on_access(callback, ptr::without_provenance(number as usize)) }
     }
 }
 
 /// The first instruction of a segment begins.
-unsafe extern "C" fn on_begin(_: c_uint, segment: *mut c_void) {
+unsafe extern "C" fn on_begin<A: Guest>(_: c_uint, segment: *mut c_void) {
     let segment: *const Segment = segment.cast();
     // SAFETY: a segment lives as long as QEMU.
     let segment = unsafe { &*segment };
-    profiler().begins(PLUGIN.cpus.executing(), segment);
+    profiler::<A>().begins(PLUGIN.cpus.executing(), segment);
 }

@@ -25,7 +25,6 @@ use qemu_plugin::sys::{
     qemu_plugin_tb, qemu_plugin_tb_get_insn, qemu_plugin_tb_n_insns, qemu_plugin_u64,
 };
 
-use crate::arch;
 use crate::machine;
 use crate::segments::Position;
 
@@ -230,15 +229,15 @@ impl Numbers {
     }
 }
 
-/// The registers of [`arch::REGISTERS`].
+/// The registers that the plugin reads.
 pub struct Registers(Vec<RegisterDescriptor<'static>>);
 
 impl Registers {
-    /// Finds the registers. A CPU must have been created. `None` unless all exist.
-    pub fn find() -> Option<Self> {
+    /// Finds the registers with these names. A CPU must have been created. `None` unless all exist.
+    pub fn find(names: &[&str]) -> Option<Self> {
         let all = qemu_plugin::qemu_plugin_get_registers().ok()?;
-        let named = |name| all.iter().find(|register| register.name == name).cloned();
-        arch::REGISTERS.into_iter().map(named).collect::<Option<_>>().map(Self)
+        let named = |name: &&str| all.iter().find(|register| register.name == *name).cloned();
+        names.iter().map(named).collect::<Option<_>>().map(Self)
     }
 
     /// The executing CPU's value of the register with this number, of at most 8 bytes.

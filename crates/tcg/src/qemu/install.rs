@@ -2,6 +2,7 @@
 
 use std::env;
 use std::error::Error;
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
@@ -11,9 +12,9 @@ use qemu_plugin::{
     qemu_plugin_register_vcpu_init_cb, qemu_plugin_register_vcpu_tb_trans_cb,
 };
 
-use super::PLUGIN;
 use super::callbacks;
-use crate::arch;
+use super::{Guest, PLUGIN};
+use crate::arch::{Architecture, X86_64};
 use crate::arguments::Arguments;
 use crate::functions::Functions;
 use crate::profiler::Profiler;
@@ -31,23 +32,33 @@ impl Register for Plugin {
         args: &Args,
         info: &Info,
     ) -> qemu_plugin::Result<()> {
-        match profiler(args, info) {
-            Ok(profiler) => PLUGIN.profiler.get_or_init(|| profiler),
-            Err(error) => {
-                eprintln!("faultline's plugin: {error}");
-                std::process::exit(1);
-            }
-        };
-        qemu_plugin_register_vcpu_init_cb(id, Some(callbacks::on_cpu_made))?;
-        qemu_plugin_register_vcpu_tb_trans_cb(id, Some(callbacks::on_translation))?;
-        qemu_plugin_register_atexit_cb(id, |_| callbacks::end())
+        match info.target_name.as_str() {
+            X86_64::TARGET => install::<X86_64>(id, args, info),
+            _ => fail("it counts x86-64 machines only"),
+        }
     }
 }
 
-fn profiler(args: &Args, info: &Info) -> Result<Profiler, Box<dyn Error>> {
+/// Counts a guest of this architecture.
+fn install<A: Guest>(id: PluginId, args: &Args, info: &Info) -> qemu_plugin::Result<()> {
+    match profiler::<A>(args, info) {
+        Ok(profiler) => A::profiler().get_or_init(|| profiler),
+        Err(error) => fail(error),
+    };
+    qemu_plugin_register_vcpu_init_cb(id, Some(callbacks::on_cpu_made::<A>))?;
+    qemu_plugin_register_vcpu_tb_trans_cb(id, Some(callbacks::on_translation::<A>))?;
+    qemu_plugin_register_atexit_cb(id, |_| callbacks::end::<A>())
+}
+
+/// Ends QEMU.
+fn fail(error: impl Display) -> ! {
+    eprintln!("faultline's plugin: {error}");
+    std::process::exit(1);
+}
+
+fn profiler<A: Guest>(args: &Args, info: &Info) -> Result<Profiler<A>, Box<dyn Error>> {
     let arguments = Arguments::parse(&args.raw)?;
-    let system = info.system.as_ref().filter(|_| info.target_name == arch::TARGET);
-    let system = system.ok_or("it counts x86-64 machines only, no others and no programs")?;
+    let system = info.system.as_ref().ok_or("it counts machines, not programs")?;
     let cpus = u16::try_from(system.max_vcpus)?;
     let path = env::var_os(PATH_VARIABLE).ok_or_else(|| format!("{PATH_VARIABLE} is not set"))?;
     let path = Path::new(&path);

@@ -4,43 +4,8 @@ use flight::profile::Class;
 use flight::profile::marks::x86_64::{MARK, TICK};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
+use crate::arch::{Examined, Special};
 use crate::machine::Machine;
-
-/// The kind of a special instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Special {
-    /// The agent cuts the profile.
-    Mark,
-    /// The agent's sampler ticks.
-    Tick,
-    /// `lidt`: the CPU gets another interrupt table.
-    LoadInterruptTable,
-    /// A plain store to memory, which may modify code.
-    Store,
-    /// A near call of a function.
-    Call,
-    /// A near return from a function.
-    Return,
-    /// `iretq`.
-    InterruptReturn,
-    /// `syscall` or `sysenter`.
-    SystemCall,
-    /// The stack pointer is loaded from memory.
-    LoadStack,
-    /// The stack pointer is set from the register with this number.
-    MoveStack(usize),
-}
-
-/// What the plugin must know of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Examined {
-    pub special: Option<Special>,
-    /// Whether a CPU that begins the instruction always completes it and goes on within its block. False for some that do
-    /// too.
-    pub completes: bool,
-    /// The class as which it is counted, if it is one of the kernel.
-    pub class: Option<Class>,
-}
 
 /// Examines an instruction's bytes as 64-bit code. Other code runs only in firmware and in programs. Marks, ticks and
 /// system calls have the same bytes there, and so has what calculates with registers.

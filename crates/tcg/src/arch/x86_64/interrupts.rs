@@ -26,30 +26,12 @@ const FETCH: u64 = 1 << 4;
 const NMI: u8 = 2;
 /// The first vector after the exceptions.
 const FIRST_EXTERNAL: u8 = 32;
-/// The largest number of tables. Each CPU may have its own, and the kernel uses another one while it starts.
-const MAX_TABLES: usize = 512;
-
-/// All interrupt tables that were loaded.
-#[derive(Debug, Default)]
-pub struct InterruptTables(Vec<u64>);
-
-impl InterruptTables {
-    /// Records that a CPU loaded the table at this address.
-    pub fn loaded(&mut self, address: u64) {
-        if !self.0.contains(&address) && self.0.len() < MAX_TABLES {
-            self.0.push(address);
-        }
-    }
-
-    /// The vector whose handler in any table is at `address`.
-    pub fn vector(&self, address: u64, machine: &impl Machine) -> Option<u8> {
-        self.0.iter().find_map(|table| {
-            let table: [u8; TABLE] = machine.read(*table)?;
-            let (gates, _) = table.as_chunks::<GATE>();
-            let vector = gates.iter().position(|gate| handler(gate) == address)?;
-            u8::try_from(vector).ok()
-        })
-    }
+/// The vector whose gate in the table at `table` leads to the handler at `address`.
+pub fn vector(table: u64, address: u64, machine: &impl Machine) -> Option<u8> {
+    let table: [u8; TABLE] = machine.read(table)?;
+    let (gates, _) = table.as_chunks::<GATE>();
+    let vector = gates.iter().position(|gate| handler(gate) == address)?;
+    u8::try_from(vector).ok()
 }
 
 /// The address in a gate (Intel SDM, volume 3A, "64-bit IDT gate descriptors").
@@ -96,11 +78,13 @@ fn has_error_code(vector: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::x86_64::registers::REGISTERS;
+    use crate::arch::{InterruptTables, X86_64};
     use crate::machine::fake::Fake;
 
     /// A machine with these words on its stack.
     fn frame(words: [u64; 3]) -> Fake {
-        let mut machine = Fake::default();
+        let mut machine = Fake::new(&REGISTERS);
         machine.set("rsp", 0x7000);
         machine.write(0x7000, words.map(u64::to_le_bytes).as_flattened());
         machine
@@ -118,11 +102,11 @@ mod tests {
         gate[0..2].copy_from_slice(&bytes[0..2]);
         gate[6..8].copy_from_slice(&bytes[2..4]);
         gate[8..12].copy_from_slice(&bytes[4..8]);
-        let mut machine = Fake::default();
+        let mut machine = Fake::new(&REGISTERS);
         machine.write(0x2000, &table);
-        assert_eq!(tables.vector(address, &machine), Some(PAGE_FAULT));
-        assert_eq!(tables.vector(address + 1, &machine), None);
-        assert_eq!(InterruptTables::default().vector(address, &machine), None);
+        assert_eq!(tables.vector::<X86_64>(address, &machine), Some(PAGE_FAULT));
+        assert_eq!(tables.vector::<X86_64>(address + 1, &machine), None);
+        assert_eq!(InterruptTables::default().vector::<X86_64>(address, &machine), None);
     }
 
     #[test]
@@ -155,6 +139,6 @@ mod tests {
         assert_eq!(protection.privilege, Privilege::User);
         assert!(!protection.external && !protection.faulted);
         assert!(interrupt(2).external);
-        assert_eq!(interrupted(3, &Fake::default()), None);
+        assert_eq!(interrupted(3, &Fake::new(&REGISTERS)), None);
     }
 }
