@@ -21,8 +21,9 @@
 //!
 //! What a CPU executes while it runs the agent's thread [`SAMPLER`] is in no slice and in no tick. The CPU's work for
 //! others in that time, such as interrupts, is not counted either. Counting stops at the first instruction of
-//! `__switch_to_asm` when the kernel switches to the thread, and begins at the first one when it switches away. If the
-//! plugin does not know which process runs, nothing is left out.
+//! `__switch_to_asm` when the kernel switches to the thread, and begins at the first one when it switches away. On
+//! arm64 it is the instruction of `cpu_switch_to` that sets `sp_el0`. If the plugin does not know which process runs,
+//! nothing is left out.
 //!
 //! # Paths
 //!
@@ -208,7 +209,8 @@ pub struct Totals {
     /// Kernel instructions at addresses for which the plugin had no room.
     pub kernel_other: u64,
     /// Privileged instructions in the lower half of the address space: firmware, and the kernel's first
-    /// instructions on each CPU.
+    /// instructions on each CPU. QEMU translates code once for all addresses at which it runs. So on arm64, functions
+    /// that the kernel already used there, such as `memcmp`, count here until it patches itself.
     pub firmware: u64,
 }
 

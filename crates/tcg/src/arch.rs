@@ -1,5 +1,6 @@
 //! Code that depends on the guest's architecture.
 
+mod arm64;
 mod tables;
 mod x86_64;
 
@@ -7,6 +8,7 @@ use std::fmt::Debug;
 
 use flight::profile::{self, Class, Privilege};
 
+pub use arm64::Arm64;
 pub use tables::InterruptTables;
 pub use x86_64::X86_64;
 
@@ -17,7 +19,6 @@ use crate::observer::{Flow, Interrupted};
 /// An architecture of guests. It is chosen once, so its functions cost no decision.
 pub trait Architecture: Debug + Send + Sync + 'static {
     /// QEMU's name of the architecture.
-    #[cfg_attr(test, expect(dead_code, reason = "tests have no QEMU"))]
     const TARGET: &str;
     /// What the profile calls it.
     const KIND: profile::Architecture;
@@ -27,6 +28,8 @@ pub trait Architecture: Debug + Send + Sync + 'static {
     const STACK_POINTER: usize;
     /// The number of the register that holds the time at a [`flight::profile::TICK`].
     const TICK_TIME: usize;
+    /// Whether QEMU does not read the kernel's memory for the plugin while a program runs.
+    const HIDES_KERNEL: bool;
 
     /// How calls are told from returns.
     type Calls: Calls;
@@ -49,11 +52,33 @@ pub trait Architecture: Debug + Send + Sync + 'static {
     /// What a return from an interrupt does, which is about to be executed.
     fn returns(machine: &impl Machine) -> Option<Flow<'static>>;
 
-    /// Whether the instruction at `address`, which loads the stack pointer, switches from one task's stack to another's.
-    fn leaves_task(address: u64, load: &[u8], machine: &impl Machine) -> bool;
+    /// The call at `site`, which is about to store its return address in a register ([`Special::Link`]).
+    fn links(_site: u64, _: &impl Machine) -> Option<Flow<'static>> {
+        None
+    }
 
-    /// The previous and the next task (`struct task_struct`) at the first instruction of the kernel's task switch.
-    fn switched_tasks(machine: &impl Machine) -> Option<(u64, u64)>;
+    /// The return to the address in a register, which is about to be executed ([`Special::ReturnTo`]).
+    fn returns_to(_register: usize, _: &impl Machine) -> Option<Flow<'static>> {
+        None
+    }
+
+    /// Whether the instruction at `address`, which loads the stack pointer, switches from one task's stack to
+    /// another's.
+    fn leaves_task(_address: u64, _load: &[u8], _: &impl Machine) -> bool {
+        false
+    }
+
+    /// The previous and the next task (`struct task_struct`) at the first instruction of the function that switches
+    /// tasks, if it is known by its address.
+    fn switched_tasks(_: &impl Machine) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// The task that runs from now on, if it is another one, when a CPU sets its register of the running task to
+    /// `value` ([`Special::SetTask`]). `running` is the one so far, if it is known.
+    fn next_task(_value: u64, _running: Option<u64>, _: &impl Machine) -> Option<u64> {
+        None
+    }
 }
 
 /// The kind of a special instruction.
@@ -65,12 +90,18 @@ pub enum Special {
     Tick,
     /// `lidt`: the CPU gets another interrupt table.
     LoadInterruptTable,
+    /// The CPU gets another interrupt table, whose address is in the register with this number.
+    SetInterruptTable(usize),
     /// A plain store to memory, which may modify code.
     Store,
-    /// A near call of a function.
+    /// A near call of a function, which stores the return address in memory.
     Call,
-    /// A near return from a function.
+    /// A call of a function, which stores the return address in a register.
+    Link,
+    /// A near return from a function, to an address in memory.
     Return,
+    /// A return from a function, to the address in the register with this number.
+    ReturnTo(usize),
     /// A return from an interrupt.
     InterruptReturn,
     /// `syscall` or `sysenter`.
@@ -79,6 +110,8 @@ pub enum Special {
     LoadStack,
     /// The stack pointer is set from the register with this number.
     MoveStack(usize),
+    /// The running task may be set from the register with this number.
+    SetTask(usize),
 }
 
 /// What the plugin must know of an instruction.

@@ -21,7 +21,8 @@ pub struct Arguments {
 /// The kernel's task switch, and the fields that identify tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Address of `__switch_to_asm`, which is called with the previous and the next task.
+    /// Address of `__switch_to_asm`, which is called with the previous and the next task. Not used on arm64, where a
+    /// register tells the running task.
     pub address: u64,
     /// Offset of `tgid` in `struct task_struct`.
     pub tgid: u64,

@@ -23,6 +23,12 @@ pub trait Calls: Clone + Debug + Default + Send {
     /// Records a return to the address `returns_to`, which belongs to `slot`.
     fn ret(&mut self, slot: u64, returns_to: u64);
 
+    /// Records an exception or interrupt in the kernel, which interrupts the code at `returns_to`.
+    fn interrupt(&mut self, slot: u64, returns_to: u64, extend: impl FnOnce(Path) -> Path);
+
+    /// Records a return from an interrupt, to the address `returns_to` if it is known.
+    fn end_interrupt(&mut self, slot: u64, returns_to: Option<u64>);
+
     /// Records that the stack pointer is now at `place`.
     fn move_to(&mut self, place: u64);
 

@@ -32,6 +32,8 @@ struct Cpu<C> {
     calls: C,
     /// The stack pointer of the old task, while a task switch is in progress.
     leaves: Option<u64>,
+    /// The running task, if tasks are told by their addresses.
+    task: Option<u64>,
 }
 
 impl<C: Calls> Follower<C> {
@@ -80,9 +82,9 @@ impl<C: Calls> Follower<C> {
         self.cpus[cpu].calls.ret(slot, returns_to);
     }
 
-    /// A return from an interrupt. The return address is stored at `slot`.
-    pub fn returned_from_interrupt(&mut self, cpu: usize, slot: u64) {
-        self.cpus[cpu].calls.move_to(slot.wrapping_add(8));
+    /// A return from an interrupt, whose frame is at `slot`.
+    pub fn returned_from_interrupt(&mut self, cpu: usize, slot: u64, returns_to: Option<u64>) {
+        self.cpus[cpu].calls.end_interrupt(slot, returns_to);
     }
 
     /// An interrupt or exception on the CPU.
@@ -91,16 +93,16 @@ impl<C: Calls> Follower<C> {
         match what {
             Interrupted { privilege: Privilege::User, .. } => calls.clear(),
             Interrupted { external: true, slot, address, .. } => {
-                calls.call(*slot, *address, |_| Path::START);
+                calls.interrupt(*slot, *address, |_| Path::START);
             }
             Interrupted { slot, address, .. } => {
-                calls.call(*slot, *address, |path| self.paths.call(path, *address));
+                calls.interrupt(*slot, *address, |path| self.paths.call(path, *address));
             }
         }
     }
 
-    /// A program entered the kernel by a system call, so no calls are active.
-    pub fn entered(&mut self, cpu: usize) {
+    /// A program entered the kernel by a system call, or continues. So no calls are active.
+    pub fn crossed(&mut self, cpu: usize) {
         self.cpus[cpu].calls.clear();
     }
 
@@ -111,20 +113,34 @@ impl<C: Calls> Follower<C> {
 
     /// The stack pointer becomes `place`.
     pub fn moved(&mut self, cpu: usize, place: u64) {
-        let Cpu { calls, leaves, .. } = &mut self.cpus[cpu];
+        let Cpu { calls, leaves, task: _ } = &mut self.cpus[cpu];
         if let Some(left) = leaves.take() {
             let next = self.waiting.take(place).unwrap_or_default();
             self.waiting.put(left, mem::replace(calls, next));
         }
         calls.move_to(place);
     }
+
+    /// `task` runs from now on. Its stack pointer is `place`, at which its last call was made if it ran before. A new
+    /// task can have the address of one that ended.
+    pub fn runs(&mut self, cpu: usize, task: u64, place: u64) {
+        let mut next = self.waiting.take(task).unwrap_or_default();
+        if next.frames().all().last().is_some_and(|frame| frame.slot != place) {
+            next.clear();
+        }
+        let cpu = &mut self.cpus[cpu];
+        let left = mem::replace(&mut cpu.calls, next);
+        if let Some(before) = cpu.task.replace(task) {
+            self.waiting.put(before, left);
+        }
+    }
 }
 
-/// The calls of tasks that do not run, by the stack pointer with which they will continue.
+/// The calls of tasks that do not run, by the stack pointer with which they will continue, or by the task.
 #[derive(Debug, Default)]
 struct Waiting<C> {
     tasks: HashMap<u64, (u64, C)>,
-    /// The stack pointers, in the order in which the tasks left.
+    /// These keys, in the order in which the tasks left.
     order: BTreeMap<u64, u64>,
     left: u64,
 }
@@ -205,7 +221,7 @@ mod tests {
             follower.called(0, 30, FIRST - 128, 0);
             assert_eq!(path(&mut follower, &mut known, 0), during);
             follower.returned(0, FIRST - 128, 1);
-            follower.returned_from_interrupt(0, FIRST - 64);
+            follower.returned_from_interrupt(0, FIRST - 64, None);
             assert_eq!(path(&mut follower, &mut known, 0), [10]);
         }
     }
@@ -276,7 +292,7 @@ mod tests {
             assert_eq!(path(&mut follower, &mut known, 0), [10, 11]);
         }
         // Code that was not called, such as the entries from user mode, is no jump either.
-        follower.entered(0);
+        follower.crossed(0);
         follower.reached(0, F, || Some(SLOT));
         follower.reached(0, G, || Some(SLOT));
         assert_eq!(path(&mut follower, &mut known, 0), []);
@@ -306,7 +322,7 @@ mod tests {
             follower.called(0, 30, SLOT - 80, 31);
             follower.reached(0, J, || Some(SLOT - 80));
             follower.returned(0, SLOT - 80, 31);
-            follower.returned_from_interrupt(0, SLOT - 40);
+            follower.returned_from_interrupt(0, SLOT - 40, None);
             follower.reached(0, G, || Some(SLOT));
             assert_eq!(path(&mut follower, &mut known, 0), [10, 11, F]);
         }
@@ -350,7 +366,7 @@ mod tests {
     fn user_mode_enters_with_no_calls() {
         let (mut follower, mut known) = (Follower::new(1), Vec::new());
         follower.called(0, 10, FIRST - 8, 0);
-        follower.entered(0);
+        follower.crossed(0);
         assert_eq!(path(&mut follower, &mut known, 0), []);
         follower.called(0, 10, FIRST - 8, 0);
         let user = Interrupted { privilege: Privilege::User, ..interrupt(15, SECOND - 40, false) };

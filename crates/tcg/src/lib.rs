@@ -8,6 +8,8 @@
 //!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on][,each=on]
 //! ```
 //!
+//! It is the same for `qemu-system-aarch64`. QEMU tells the architecture of its guests.
+//!
 //! Only `qemu` calls QEMU and is called by it, and only `arch` depends on the guest's architecture. When QEMU
 //! translates a block, `profiler` chooses the instructions at which it must be called, and sets probes there
 //! ([`machine`]). At a probe it tells the [`observer`]s what happened. They count: `instructions`, `accesses` and

@@ -69,8 +69,16 @@ pub enum Probe {
     Tick,
     /// The handler of the interrupt with this number begins.
     Interrupt(u8),
-    /// The kernel switches tasks.
+    /// The kernel's function that switches tasks begins.
     Switch,
+    /// The running task may be set from the register with this number.
+    Task(usize),
+    /// The CPU gets the interrupt table whose address is in the register with this number.
+    InterruptTable(usize),
+    /// A call at this address stores its return address in a register.
+    Link(u64),
+    /// A return to the address in the register with this number.
+    ReturnTo(usize),
     /// A block of kernel instructions begins at this address.
     Block(u64),
     /// A function of the kernel's image begins at this address.

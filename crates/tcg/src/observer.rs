@@ -40,14 +40,14 @@ pub struct At<'a> {
 /// A change of control or stack.
 #[derive(Clone, Copy)]
 pub enum Flow<'a> {
-    /// The instruction at `site` made a call, and stored the return address at `slot`.
+    /// The instruction at `site` makes a call. The return address is stored at `slot`, or the stack pointer is `slot`.
     Call { site: u64, slot: u64, returns_to: u64 },
-    /// A return to the address stored at `slot`.
+    /// A return to the address stored at `slot`, or with the stack pointer `slot`.
     Return { slot: u64, returns_to: u64 },
-    /// A return from an interrupt, to the address stored at `slot`.
-    InterruptReturn { slot: u64 },
-    /// A program called the kernel.
-    SystemCall,
+    /// A return from an interrupt, whose frame is at `slot`. The return address is `None` if it is not known.
+    InterruptReturn { slot: u64, returns_to: Option<u64> },
+    /// A program calls the kernel, or the kernel returns to a program.
+    Boundary,
     /// The beginning of a function of the kernel's image is reached.
     Function { address: u64, stack: StackPointer<'a> },
     /// A block begins outside of the kernel's image.
@@ -56,6 +56,8 @@ pub enum Flow<'a> {
     LeaveStack { place: u64 },
     /// The stack pointer becomes `place`.
     MoveStack { place: u64 },
+    /// Another task runs from now on. Its stack pointer is `place`.
+    Task { task: u64, place: u64 },
 }
 
 /// Reads the stack pointer, which takes time.
@@ -68,7 +70,7 @@ pub struct Interrupted {
     pub address: u64,
     /// The privilege of the code at that address.
     pub privilege: Privilege,
-    /// The address on the stack where that address is stored.
+    /// The address on the stack where that address is stored, or the stack pointer if it is in a register.
     pub slot: u64,
     /// Whether the instruction had begun but was not executed.
     pub faulted: bool,

@@ -50,12 +50,15 @@ impl<C: Calls> Observer for PathCounts<C> {
         self.follow(cpu, |follower| match flow {
             Flow::Call { site, slot, returns_to } => follower.called(cpu, site, slot, returns_to),
             Flow::Return { slot, returns_to } => follower.returned(cpu, slot, returns_to),
-            Flow::InterruptReturn { slot } => follower.returned_from_interrupt(cpu, slot),
-            Flow::SystemCall => follower.entered(cpu),
+            Flow::InterruptReturn { slot, returns_to } => {
+                follower.returned_from_interrupt(cpu, slot, returns_to);
+            }
+            Flow::Boundary => follower.crossed(cpu),
             Flow::Function { address, stack } => follower.reached(cpu, address, stack),
             Flow::Outside { address, stack } => follower.reached_outside(cpu, address, stack),
             Flow::LeaveStack { place } => follower.leaves(cpu, place),
             Flow::MoveStack { place } => follower.moved(cpu, place),
+            Flow::Task { task, place } => follower.runs(cpu, task, place),
         });
     }
 
@@ -206,7 +209,7 @@ mod tests {
             trace.block(0, G, 1);
             trace.interrupts(0, G + 4, TASK - 48, external);
             trace.block(0, INTERRUPT, 7);
-            trace.flows(0, Flow::InterruptReturn { slot: TASK - 48 });
+            trace.flows(0, Flow::InterruptReturn { slot: TASK - 48, returns_to: None });
             trace.block(0, G + 4, 2);
             let mut expected =
                 vec![(inside, INTERRUPT, 7), (vec![F + 8], G, 1), (vec![F + 8], G + 4, 2)];
@@ -234,7 +237,7 @@ mod tests {
     fn the_kernel_is_entered_with_no_calls() {
         let mut trace = Trace::new();
         trace.calls(0, F + 8, TASK - 8);
-        trace.flows(0, Flow::SystemCall);
+        trace.flows(0, Flow::Boundary);
         trace.block(0, G, 1);
         trace.calls(0, G + 8, TASK - 8);
         let user = Interrupted {

@@ -5,6 +5,7 @@
 //! agent are ignored if the running process is known. The numbers of marks and ticks and the size of the file are
 //! limited in any case. Beyond the limits nothing is written.
 
+mod tasks;
 mod translation;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use crate::observer::{At, Flow, Observer, Slice};
 use crate::path_counts::PathCounts;
 use crate::running::Running;
 use crate::segments::{Position, Segment};
+use tasks::Tasks;
 
 /// Counts what a machine does. Instructions and accesses are counted without a lock.
 pub struct Profiler<A: Architecture> {
@@ -45,14 +47,13 @@ pub struct Profiler<A: Architecture> {
     paths: Option<PathCounts<A::Calls>>,
     functions: Functions,
     switch: Option<Switch>,
+    tasks: Tasks,
     state: Mutex<State>,
 }
 
 /// The state behind a lock, for rare events.
 struct State {
     tables: InterruptTables,
-    /// The task of each CPU (`struct task_struct`); `None` before its first switch.
-    tasks: Vec<Option<u64>>,
     /// The CPU that runs the agent's sampler, whose work is left out of the counts.
     sampling: Option<usize>,
     ticks: Ticks,
@@ -127,7 +128,6 @@ impl<A: Architecture> Profiler<A> {
         let scope = Scope { arch: A::KIND, cpus, nodes, stacks: arguments.stacks };
         let state = State {
             tables: InterruptTables::default(),
-            tasks: vec![None; cpus.into()],
             sampling: None,
             ticks: Ticks::default(),
             marks: Marks::default(),
@@ -145,6 +145,7 @@ impl<A: Architecture> Profiler<A> {
             paths: arguments.stacks.then(|| PathCounts::new(cpus)),
             functions,
             switch: arguments.switch,
+            tasks: Tasks::new(cpus),
             state: Mutex::new(state),
         })
     }
@@ -169,11 +170,21 @@ impl<A: Architecture> Profiler<A> {
             Probe::Mark => return self.mark(machine),
             Probe::Tick => return self.tick(machine),
             Probe::Interrupt(vector) => return self.interrupted(machine, vector),
-            Probe::Switch => return self.switched(machine),
+            Probe::Switch => {
+                let tasks = A::switched_tasks(machine).into_iter();
+                return tasks.for_each(|(from, to)| self.switched(machine, Some(from), to));
+            }
+            Probe::Task(register) => return self.set_task(machine, register),
+            Probe::InterruptTable(register) => {
+                let table = machine.register(register).into_iter();
+                return table.for_each(|table| self.lock().tables.loaded(table));
+            }
             Probe::Block(address) => {
                 return self.paths.iter().for_each(|paths| paths.enters(at, address));
             }
-            Probe::SystemCall => Some(Flow::SystemCall),
+            Probe::SystemCall => Some(Flow::Boundary),
+            Probe::Link(site) => A::links(site, machine),
+            Probe::ReturnTo(register) => A::returns_to(register, machine),
             Probe::Function(address) => Some(Flow::Function { address, stack: &stack }),
             Probe::Outside(address) => Some(Flow::Outside { address, stack: &stack }),
             Probe::InterruptReturn => A::returns(machine),
@@ -242,9 +253,29 @@ impl<A: Architecture> Profiler<A> {
         }
     }
 
-    /// The kernel switches tasks.
-    fn switched(&self, machine: &impl Machine) {
-        let Some((from, to)) = A::switched_tasks(machine) else { return };
+    /// The register of the running task is set from the one with this number. Most often the task stays, or a program
+    /// continues. Then no lock is taken.
+    fn set_task(&self, machine: &impl Machine, register: usize) {
+        let cpu = machine.cpu();
+        let from = self.tasks.task(cpu);
+        let value = machine.register(register);
+        if value == from {
+            return;
+        }
+        let Some(task) = value.and_then(|value| A::next_task(value, from, machine)) else {
+            // The task can have another name since it entered the kernel.
+            if let Some(process) = from.and_then(|task| self.process(machine, task)) {
+                self.tasks.note(cpu, Some(&process));
+            }
+            return;
+        };
+        self.switched(machine, from, task);
+        let place = machine.register(A::STACK_POINTER);
+        self.flows(self.at(cpu), place.map(|place| Flow::Task { task, place }));
+    }
+
+    /// The kernel switches from one task, if it is known, to another one.
+    fn switched(&self, machine: &impl Machine, from: Option<u64>, to: u64) {
         let cpu = machine.cpu();
         let at = self.at(cpu);
         let mut state = self.lock();
@@ -252,11 +283,20 @@ impl<A: Architecture> Profiler<A> {
             state.sampling = None;
             at.running.set_counted(cpu, true, self.position);
         }
-        self.instructions.ran(at, self.process(machine, from));
-        state.tasks[cpu] = Some(to);
-        if self.process(machine, to).is_some_and(|process| is_sampler(&process)) {
+        self.instructions.ran(at, from.and_then(|task| self.process(machine, task)));
+        let process = self.process(machine, to);
+        self.tasks.set(cpu, to, process.as_ref());
+        if process.is_some_and(|process| is_sampler(&process)) {
             state.sampling = Some(cpu);
             at.running.set_counted(cpu, false, self.position);
+        }
+    }
+
+    /// The process that runs on a CPU, if it is known. Programs are running that may not see the kernel's memory.
+    fn process_on(&self, machine: &impl Machine, cpu: usize) -> Option<Process> {
+        match A::HIDES_KERNEL {
+            true => self.tasks.process(cpu),
+            false => self.tasks.task(cpu).and_then(|task| self.process(machine, task)),
         }
     }
 
@@ -270,7 +310,7 @@ impl<A: Architecture> Profiler<A> {
     /// Whether a process other than the agent is known to run on the executing CPU. The first such process is
     /// recorded.
     fn is_intruded(&self, machine: &impl Machine, state: &mut State) -> bool {
-        let running = state.tasks[machine.cpu()].and_then(|task| self.process(machine, task));
+        let running = self.process_on(machine, machine.cpu());
         let Some(intruder) = running.filter(|process| process.id != AGENT) else { return false };
         if !state.has_intruder {
             state.has_intruder = true;
@@ -292,7 +332,7 @@ impl<A: Architecture> Profiler<A> {
             return;
         }
         state.ticks = Ticks { count: ticks.count + 1, last: Some(time) };
-        let cpus = 0..state.tasks.len();
+        let cpus = 0..self.tasks.cpus();
         let tick = Tick { time, accesses: cpus.map(|cpu| accesses.so_far(cpu)).collect() };
         state.write(|out| out.tick(tick));
     }
@@ -305,9 +345,8 @@ impl<A: Architecture> Profiler<A> {
         let mut state = self.lock();
         if !self.is_intruded(machine, &mut state) && state.marks.next_cuts() {
             self.instructions.split_others(cpu, &self.running, self.position);
-            let tasks = state.tasks.iter();
-            let running =
-                tasks.map(|task| task.and_then(|task| self.process(machine, task))).collect();
+            let cpus = 0..self.tasks.cpus();
+            let running = cpus.map(|cpu| self.process_on(machine, cpu)).collect();
             self.cut(&mut state, running);
         }
     }
@@ -335,7 +374,7 @@ impl<A: Architecture> Profiler<A> {
         let running = self.running.iter().enumerate();
         running.for_each(|(cpu, running)| running.finish(cpu, self.position));
         let mut state = self.lock();
-        let running = vec![None; state.tasks.len()];
+        let running = vec![None; self.tasks.cpus()];
         self.cut(&mut state, running);
         if let Some(Err(error)) = state.out.take().map(Writer::end) {
             eprintln!("the profile's end cannot be written: {error}");

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use cpus::Cpus;
 use emulator::{Numbers, Registers};
 
-use crate::arch::{Architecture, X86_64};
+use crate::arch::{Architecture, Arm64, X86_64};
 use crate::machine::Machine;
 use crate::profiler::Profiler;
 
@@ -38,6 +38,14 @@ impl Guest for X86_64 {
     #[inline]
     fn profiler() -> &'static OnceLock<Profiler<Self>> {
         static PROFILER: OnceLock<Profiler<X86_64>> = OnceLock::new();
+        &PROFILER
+    }
+}
+
+impl Guest for Arm64 {
+    #[inline]
+    fn profiler() -> &'static OnceLock<Profiler<Self>> {
+        static PROFILER: OnceLock<Profiler<Arm64>> = OnceLock::new();
         &PROFILER
     }
 }

@@ -21,6 +21,7 @@ impl Architecture for X86_64 {
     const REGISTERS: &[&str] = &registers::REGISTERS;
     const STACK_POINTER: usize = registers::STACK_POINTER;
     const TICK_TIME: usize = registers::TICK_TIME;
+    const HIDES_KERNEL: bool = false;
 
     type Calls = stacks::Stacks;
 
@@ -46,7 +47,8 @@ impl Architecture for X86_64 {
 
     #[inline(always)]
     fn returns(machine: &impl Machine) -> Option<Flow<'static>> {
-        machine.register(Self::STACK_POINTER).map(|slot| Flow::InterruptReturn { slot })
+        let slot = machine.register(Self::STACK_POINTER)?;
+        Some(Flow::InterruptReturn { slot, returns_to: None })
     }
 
     fn leaves_task(address: u64, load: &[u8], machine: &impl Machine) -> bool {

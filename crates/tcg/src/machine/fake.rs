@@ -1,6 +1,6 @@
 //! A made-up machine in place of QEMU, for tests.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 
 use super::*;
@@ -11,6 +11,8 @@ pub struct Fake {
     names: &'static [&'static str],
     pub cpu: usize,
     pub position: Position,
+    /// Whether the upper half of the address space cannot be read.
+    pub hides_kernel: Cell<bool>,
     registers: HashMap<usize, u64>,
     memory: BTreeMap<u64, u8>,
 }
@@ -18,8 +20,8 @@ pub struct Fake {
 impl Fake {
     /// A machine whose CPUs have registers with these names.
     pub fn new(names: &'static [&'static str]) -> Self {
-        let (registers, memory) = Default::default();
-        Self { names, cpu: 0, position: &cells(1)[0], registers, memory }
+        let (hides_kernel, registers, memory) = Default::default();
+        Self { names, cpu: 0, position: &cells(1)[0], hides_kernel, registers, memory }
     }
 
     /// Sets the register with this name on all CPUs.
@@ -43,6 +45,9 @@ impl Machine for Fake {
     }
 
     fn read<const LENGTH: usize>(&self, address: u64) -> Option<[u8; LENGTH]> {
+        if self.hides_kernel.get() && address >> 63 != 0 {
+            return None;
+        }
         let bytes = (address..).take(LENGTH).map(|at| self.memory.get(&at).copied());
         bytes.collect::<Option<Vec<_>>>()?.try_into().ok()
     }

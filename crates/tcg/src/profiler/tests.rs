@@ -1,5 +1,7 @@
 //! Programs for a made-up machine, from their translation to the profile's file.
 
+mod arm64;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -15,6 +17,8 @@ const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const SWITCH: u64 = KERNEL + 0x2000;
 const STACK: u64 = 0xffff_c900_0010_4000;
 const USER: u64 = 0x40_0000;
+/// Where a kernel of arm64 begins.
+const LOW_KERNEL: u64 = 1 << 30;
 /// Tasks at these addresses, of a process with this number, and with this name.
 const TASKS: [(u64, u32, &[u8; 16]); 4] = [
     (0xffff_8880_0100_0000, AGENT, b"agent\0\0\0\0\0\0\0\0\0\0\0"),
@@ -31,27 +35,33 @@ const CALL: &[u8] = &[0xe8, 0, 1, 0, 0];
 const RET: &[u8] = &[0xc3];
 
 /// A machine, and the counters and probes that the plugin set at its instructions.
-struct Trace {
-    profiler: Profiler<X86_64>,
+struct Trace<A: Architecture> {
+    profiler: Profiler<A>,
     machine: Fake,
     code: BTreeMap<u64, FakeInstruction>,
     file: NamedTempFile,
 }
 
-impl Trace {
-    fn new(nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
-        Self::with_cpus(1, nodes, stacks)
-    }
-
-    fn with_cpus(cpus: u16, nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
+impl<A: Architecture> Trace<A> {
+    fn with_functions(
+        functions: Vec<u64>,
+        cpus: u16,
+        nodes: Vec<(u16, Range<u64>)>,
+        stacks: bool,
+    ) -> Self {
         let switch = Some(Switch { address: SWITCH, tgid: TGID, comm: COMM });
         let arguments = Arguments { nodes, switch, stacks, each: false };
-        let functions = Functions::new(vec![KERNEL, KERNEL + 0x1000, SWITCH]);
         let file = NamedTempFile::new().unwrap();
-        let mut machine = Fake::new(X86_64::REGISTERS);
-        let profiler =
-            Profiler::new(&arguments, functions, file.path(), cpus, machine.position).unwrap();
-        machine.set("rsp", STACK);
+        let mut machine = Fake::new(A::REGISTERS);
+        let profiler = Profiler::new(
+            &arguments,
+            Functions::new(functions),
+            file.path(),
+            cpus,
+            machine.position,
+        )
+        .unwrap();
+        machine.set(A::REGISTERS[A::STACK_POINTER], STACK);
         for (task, id, name) in TASKS {
             machine.write(task + TGID, &id.to_le_bytes());
             machine.write(task + COMM, name);
@@ -61,7 +71,10 @@ impl Trace {
 
     /// Translates a block that begins at `address`.
     fn block(&mut self, address: u64, code: &[&[u8]]) {
-        self.machine.set("cs", if address < KERNEL { 0x33 } else { 0x10 });
+        match A::TARGET {
+            X86_64::TARGET => self.machine.set("cs", if address < KERNEL { 0x33 } else { 0x10 }),
+            _ => self.machine.set("cpsr", if address < LOW_KERNEL { 0 } else { 5 }),
+        }
         let mut next = address;
         let block: Vec<_> = code
             .iter()
@@ -90,6 +103,7 @@ impl Trace {
     /// Begins the instruction at `address`.
     fn begin(&self, address: u64) {
         let cpu = self.machine.cpu();
+        self.machine.hides_kernel.set(A::HIDES_KERNEL && address < LOW_KERNEL);
         for probed in self.code[&address].probes.borrow().iter() {
             match probed {
                 Probed::Begin(segment) => self.profiler.begins(cpu, segment),
@@ -110,6 +124,22 @@ impl Trace {
         }
     }
 
+    fn end(self) -> Profile {
+        self.profiler.end();
+        flight::profile::read(&std::fs::read(self.file.path()).unwrap()).unwrap()
+    }
+}
+
+impl Trace<X86_64> {
+    fn new(nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
+        Self::with_cpus(1, nodes, stacks)
+    }
+
+    fn with_cpus(cpus: u16, nodes: Vec<(u16, Range<u64>)>, stacks: bool) -> Self {
+        let functions = vec![KERNEL, KERNEL + 0x1000, SWITCH];
+        Self::with_functions(functions, cpus, nodes, stacks)
+    }
+
     /// The kernel switches to a task.
     fn switch(&mut self, from: usize, to: usize) {
         self.run(KERNEL, &[NOP]);
@@ -120,11 +150,6 @@ impl Trace {
 
     fn mark(&mut self) {
         self.run(USER + 0x8000, &[&MARK.to_le_bytes()]);
-    }
-
-    fn end(self) -> Profile {
-        self.profiler.end();
-        flight::profile::read(&std::fs::read(self.file.path()).unwrap()).unwrap()
     }
 }
 
@@ -179,9 +204,9 @@ fn sums(profile: &Profile, slice: usize) -> (u64, u64, u64, u64) {
 #[test]
 fn the_work_of_the_sampler_is_left_out_also_across_a_cut() {
     const LOAD: &[u8] = &[0x8b, 0x07]; // mov eax, [rdi]
-    let of = |between: &dyn Fn(&mut Trace)| {
+    let of = |between: &dyn Fn(&mut Trace<X86_64>)| {
         let mut trace = Trace::new(vec![(0, 0..u64::MAX)], true);
-        let work = |trace: &mut Trace| {
+        let work = |trace: &mut Trace<X86_64>| {
             trace.run(KERNEL + 0x800, &[NOP, NOP]);
             trace.run(USER, &[LOAD]);
             trace.execute(USER, &[FakeAccess::load(0x1000, 0)]);
@@ -195,7 +220,7 @@ fn the_work_of_the_sampler_is_left_out_also_across_a_cut() {
         assert!(profile.whole);
         (sums(&profile, 0), sums(&profile, profile.slices.len() - 2), profile)
     };
-    let sampled = |trace: &mut Trace| {
+    let sampled = |trace: &mut Trace<X86_64>| {
         // Code that was executed before, and code that was not.
         trace.run(KERNEL + 0x800, &[NOP, NOP]);
         trace.run(KERNEL + 0x1000, &[NOP, NOP, NOP]);
@@ -205,7 +230,7 @@ fn the_work_of_the_sampler_is_left_out_also_across_a_cut() {
     let (alone, _, _) = of(&|_| ());
     // Each switch executes one instruction before the tasks change, and one after.
     let switched = |to: usize| {
-        of(&move |trace: &mut Trace| {
+        of(&move |trace: &mut Trace<X86_64>| {
             trace.switch(0, to);
             sampled(trace);
             trace.machine.set("rax", 50);
@@ -224,7 +249,7 @@ fn the_work_of_the_sampler_is_left_out_also_across_a_cut() {
     let (counted, _, _) = switched(3);
     assert!(counted.0 > alone.0 + 10 && counted.3 > alone.3);
     // The sampler waits for a cut.
-    let (before, after, _) = of(&|trace: &mut Trace| {
+    let (before, after, _) = of(&|trace: &mut Trace<X86_64>| {
         trace.switch(0, SAMPLING);
         sampled(trace);
         trace.mark();
@@ -272,7 +297,7 @@ fn other_cpus_count_while_the_sampler_runs() {
 const HANDLER: u64 = KERNEL + 0x1000;
 const LIDT: &[u8] = &[0x0f, 0x01, 0x1f];
 
-impl Trace {
+impl Trace<X86_64> {
     /// Loads a table of interrupts, whose page faults have a handler.
     fn load_handler(&mut self) {
         const TABLE: u64 = 0xffff_fe00_0000_0000;

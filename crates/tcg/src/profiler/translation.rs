@@ -84,7 +84,8 @@ impl<A: Architecture> Profiler<A> {
         privilege: Privilege,
         special: Option<Special>,
     ) -> bool {
-        let switches = self.switch.is_some_and(|it| it.address == instruction.address());
+        let is_privileged = privilege != Privilege::User;
+        let mut switches = self.switch.is_some_and(|it| it.address == instruction.address());
         if switches {
             instruction.before(Probe::Switch);
         }
@@ -94,12 +95,25 @@ impl<A: Architecture> Profiler<A> {
             Some(Special::LoadInterruptTable) => {
                 instruction.after_access(AccessProbe::InterruptTable);
             }
+            // In programs these have no effect but an exception.
+            Some(Special::SetInterruptTable(register)) if is_privileged => {
+                instruction.before(Probe::InterruptTable(register));
+            }
+            Some(Special::SetTask(register)) if is_privileged && self.follows_tasks() => {
+                instruction.before(Probe::Task(register));
+                switches = true;
+            }
             Some(Special::SystemCall) if self.paths.is_some() && privilege == Privilege::User => {
                 instruction.before(Probe::SystemCall);
             }
             _ => {}
         }
         switches || special == Some(Special::Mark)
+    }
+
+    /// Whether anything is counted by task.
+    fn follows_tasks(&self) -> bool {
+        self.switch.is_some() || self.paths.is_some()
     }
 
     /// Probes a kernel instruction if the counted path may change at it: the first one of a function or of a block.
@@ -149,6 +163,8 @@ fn probe_path<A: Architecture>(
     match special {
         Some(Special::Call) => instruction.after_access(AccessProbe::Call(address)),
         Some(Special::Return) => instruction.after_access(AccessProbe::Return),
+        Some(Special::Link) => instruction.before(Probe::Link(address)),
+        Some(Special::ReturnTo(register)) => instruction.before(Probe::ReturnTo(register)),
         Some(Special::InterruptReturn) => instruction.before(Probe::InterruptReturn),
         Some(Special::LoadStack) => {
             if A::leaves_task(address, &instruction.bytes(), machine) {
@@ -157,6 +173,7 @@ fn probe_path<A: Architecture>(
             instruction.after_access(AccessProbe::LoadStack);
         }
         Some(Special::MoveStack(register)) => instruction.before(Probe::MoveStack(register)),
+        Some(Special::SetTask(_)) => {}
         _ => return false,
     }
     true

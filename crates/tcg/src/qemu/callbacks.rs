@@ -120,6 +120,17 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
             Probe::InterruptReturn => (before!(|_| Probe::InterruptReturn), Registers, 0),
             Probe::SystemCall => (before!(|_| Probe::SystemCall), Nothing, 0),
             Probe::LeaveStack => (before!(|_| Probe::LeaveStack), Registers, 0),
+            Probe::Task(register) => {
+                (before!(|number| Probe::Task(number as usize)), Registers, register as u64)
+            }
+            Probe::InterruptTable(register) => {
+                let callback = before!(|number| Probe::InterruptTable(number as usize));
+                (callback, Registers, register as u64)
+            }
+            Probe::Link(site) => (before!(Probe::Link), Registers, site),
+            Probe::ReturnTo(register) => {
+                (before!(|number| Probe::ReturnTo(number as usize)), Registers, register as u64)
+            }
             Probe::MoveStack(register) => {
                 (before!(|number| Probe::MoveStack(number as usize)), Registers, register as u64)
             }

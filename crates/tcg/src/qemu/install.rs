@@ -14,7 +14,7 @@ use qemu_plugin::{
 
 use super::callbacks;
 use super::{Guest, PLUGIN};
-use crate::arch::{Architecture, X86_64};
+use crate::arch::{Architecture, Arm64, X86_64};
 use crate::arguments::Arguments;
 use crate::functions::Functions;
 use crate::profiler::Profiler;
@@ -34,7 +34,8 @@ impl Register for Plugin {
     ) -> qemu_plugin::Result<()> {
         match info.target_name.as_str() {
             X86_64::TARGET => install::<X86_64>(id, args, info),
-            _ => fail("it counts x86-64 machines only"),
+            Arm64::TARGET => install::<Arm64>(id, args, info),
+            target => fail(format!("it counts machines of x86-64 and arm64, not of {target}")),
         }
     }
 }

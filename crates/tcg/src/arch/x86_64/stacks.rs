@@ -67,6 +67,14 @@ impl Calls for Stacks {
         }
     }
 
+    fn interrupt(&mut self, slot: u64, returns_to: u64, extend: impl FnOnce(Path) -> Path) {
+        self.call(slot, returns_to, extend);
+    }
+
+    fn end_interrupt(&mut self, slot: u64, _: Option<u64>) {
+        self.move_to(slot.wrapping_add(8));
+    }
+
     fn move_to(&mut self, place: u64) {
         match self.stacks.iter().rposition(|stack| stack.holds(place)) {
             Some(stack) => self.back_to(stack, place),
