@@ -248,10 +248,6 @@ fn what_does_not_work_on_arm64_is_refused() {
         (&["--kernels", "git:v6.1"], "`git:v6.1` is not a kernel of Debian's archive for arm64"),
         (&["--kernels", "6.12", "--accel", "kvm"], "--accel: KVM does not run arm64 machines"),
         (&["--kernels", "6.12", "--disk", "4G"], "--disk: machines for arm64 have no disks yet"),
-        (
-            &["--kernels", "6.12", "--mode", "exact"],
-            "--arch: exact mode does not count on arm64 yet",
-        ),
     ] {
         let error = run(options);
         assert!(error.contains(told), "{error}");

@@ -61,7 +61,7 @@ impl LimitsForm {
 pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
     let span = machine.span();
     let form = machine.into_inner();
-    check_arm64(&form, mode)?;
+    check_arm64(&form)?;
     let arch = form.arch.as_ref().map_or(Architecture::default(), |arch| *arch.get_ref());
     let topology = match (&form.cpus, &form.memory) {
         _ if !form.node.is_empty() => listed_nodes(&form)?,
@@ -85,13 +85,9 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
 }
 
 /// Checks that a machine for arm64 has only what works there.
-fn check_arm64(machine: &MachineForm, mode: Mode) -> Checked<()> {
-    let Some(arch) = machine.arch.as_ref().filter(|it| *it.get_ref() == Architecture::Arm64) else {
+fn check_arm64(machine: &MachineForm) -> Checked<()> {
+    if machine.arch.as_ref().is_none_or(|it| *it.get_ref() != Architecture::Arm64) {
         return Ok(());
-    };
-    if mode == Mode::Exact {
-        let hint = "use measured mode: mode = \"measured\" or --mode measured";
-        return fault(arch.span(), "exact mode does not count on arm64 yet", hint);
     }
     if let Some(accel) = machine.accel.as_ref().filter(|it| *it.get_ref() == Accel::Kvm) {
         let hint = "leave it out: machines for arm64 are always emulated";
