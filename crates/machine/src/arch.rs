@@ -51,6 +51,18 @@ pub const fn platform(arch: Architecture) -> &'static Platform {
     }
 }
 
+/// The parameter that names functions of the start which the kernel leaves out.
+const LEFT_OUT: &str = "initcall_blacklist";
+/// Functions of the start that no workload needs. They register random numbers by jitter, signatures and key agreement by
+/// elliptic curves, and write the values of enums into the formats of trace events. Kernels ignore names that they lack.
+const NEEDLESS: &str = "jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init";
+
+/// The word by which a kernel in exact mode leaves out functions of its start. `None` if the `own` command line of the
+/// variant has such a word.
+fn left_out(own: &str) -> Option<String> {
+    (!has_parameter(own, LEFT_OUT)).then(|| format!("{LEFT_OUT}={NEEDLESS}"))
+}
+
 /// Whether a kernel's command line has a parameter, with or without a value. As in `next_arg` (`lib/cmdline.c`) and
 /// `parse_args` (`kernel/params.c`), quotes keep words together, `-` and `_` are the same, and what follows `--` is for
 /// the first program.

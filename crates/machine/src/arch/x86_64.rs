@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Platform, Timers, has_parameter};
+use super::{Platform, Timers, has_parameter, left_out};
 
 pub const PLATFORM: Platform = Platform {
     name: "x86",
@@ -32,11 +32,6 @@ const EMULATED_WORDS: &str = "tsc=reliable no_timer_check";
 /// each with `pause`, and at each `pause` QEMU switches CPUs. A boot took 7.2 s of CPU time on 4 CPUs instead of 6.4 s,
 /// and 26.6 s on 16 instead of 16.4 s.
 const NO_DELAY: &str = "cpu_init_udelay=0";
-/// The parameter that names functions of the start which the kernel leaves out.
-const LEFT_OUT: &str = "initcall_blacklist";
-/// Functions of the start that no workload needs. They register random numbers by jitter, signatures and key agreement by
-/// elliptic curves, and write the values of enums into the formats of trace events. Kernels ignore names that they lack.
-const NEEDLESS: &str = "jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init";
 /// A word for the kernel's command line in exact mode, where the HPET has timers for all CPUs ([`timers`]). The kernel
 /// would calibrate the timers of the local APICs for 0.1 s of guest time: five million `pause`, at each of which QEMU
 /// gives all CPUs a turn. No word skips the calibration alone.
@@ -51,12 +46,11 @@ const OTHER_TIMERS: u32 = 3;
 /// Most timers of QEMU's HPET (`HPET_MAX_TIMERS` in `include/hw/timer/hpet.h`).
 const MAX_TIMERS: u32 = 32;
 
-/// Words for the kernel's command line in exact mode, on a machine with `cpus` CPUs. A variant whose `own` command line
-/// has [`LEFT_OUT`] decides itself what the kernel leaves out.
+/// Words for the kernel's command line in exact mode, on a machine with `cpus` CPUs, for a variant with the command line
+/// `own`.
 fn exact_words(cpus: u32, own: &str) -> String {
-    let left_out = (!has_parameter(own, LEFT_OUT)).then(|| format!("{LEFT_OUT}={NEEDLESS}"));
     let timers = timers(cpus, own).map(|_| TIMER_WORD.to_owned());
-    [Some(NO_DELAY.to_owned()), left_out, timers]
+    [Some(NO_DELAY.to_owned()), left_out(own), timers]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()
@@ -100,6 +94,7 @@ fn memory(bytes: u64) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::{LEFT_OUT, NEEDLESS};
 
     #[test]
     fn a_variant_gets_back_what_exact_boots_leave_out() {

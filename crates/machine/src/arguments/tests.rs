@@ -217,7 +217,7 @@ fn an_exact_machine_of_arm64() {
     -object memory-backend-ram,id=memory1,size=256M
     -numa node,nodeid=1,memdev=memory1
     -numa cpu,node-id=1,socket-id=1,cluster-id=0,core-id=0,thread-id=0
-    -append console=ttyAMA0 panic=-1 quiet cryptomgr.notests nokaslr page_alloc.shuffle=1 faultline.seed=00000000 faultline_0=hb faultline.1=issjvrhzwagzemh faultline_2=wxxsadwkv faultline_3=xr numa_balancing=disable
+    -append console=ttyAMA0 panic=-1 quiet cryptomgr.notests nokaslr arm64.nomops initcall_blacklist=jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init page_alloc.shuffle=1 faultline.seed=00000000 faultline_0=hb faultline.1=issjvrhzwagzemh faultline_2=wxxsadwkv faultline_3=xr numa_balancing=disable
     ");
 }
 
@@ -226,7 +226,7 @@ fn an_exact_machine_of_arm64() {
 fn the_exact_machine_is_described() {
     let of = |arch| exact_machine(&Emulator::unchecked(Path::new("qemu"), 10).for_arch(arch));
     insta::assert_snapshot!(of(Architecture::X86_64), @"q35,dump-guest-core=off,sata=off -accel tcg,thread=single -rtc base=2020-01-01,clock=vm -seed 1 1 max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-arat hpet.msi=on hpet.timers=4 console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check nokaslr cpu_init_udelay=0 initcall_blacklist=jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init nolapic_timer page_alloc.shuffle=1 faultline.seed=00000000 faultline_0=hb faultline.1=issjvrhzwagzemh faultline_2=wxxsadwkv faultline_3=xr");
-    insta::assert_snapshot!(of(Architecture::Arm64), @"virt,gic-version=3,dtb-randomness=on,dump-guest-core=off -accel tcg,thread=single -rtc base=2020-01-01,clock=vm -seed 1 1 max,pauth-impdef=on console=ttyAMA0 panic=-1 quiet cryptomgr.notests nokaslr page_alloc.shuffle=1 faultline.seed=00000000 faultline_0=hb faultline.1=issjvrhzwagzemh faultline_2=wxxsadwkv faultline_3=xr");
+    insta::assert_snapshot!(of(Architecture::Arm64), @"virt,gic-version=3,dtb-randomness=on,dump-guest-core=off -accel tcg,thread=single -rtc base=2020-01-01,clock=vm -seed 1 1 max,pauth-impdef=on console=ttyAMA0 panic=-1 quiet cryptomgr.notests nokaslr arm64.nomops initcall_blacklist=jent_mod_init,trace_eval_init,trace_eval_sync,ecdsa_init,ecdh_init page_alloc.shuffle=1 faultline.seed=00000000 faultline_0=hb faultline.1=issjvrhzwagzemh faultline_2=wxxsadwkv faultline_3=xr");
 }
 
 #[test]
