@@ -33,7 +33,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use model::{Boot, Cost, Profile, WorkloadUse};
+use model::{Architecture, Boot, Cost, Profile, WorkloadUse};
 use serde::Serialize;
 
 use crate::notes::{self, BuildDifference, Fact};
@@ -56,6 +56,8 @@ pub(crate) use tally::{Executed, Identity, Tally};
 /// Attribution of the difference between two variants, for one workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
+    /// The architecture of the kernels.
+    pub arch: Architecture,
     /// The workload's name.
     pub workload: String,
     /// The cost that is attributed.
@@ -148,6 +150,7 @@ pub fn explain(
     let both = [base.clone(), new.clone()];
     let (build, states) = (notes::builds(&both).pop(), notes::states_of(&both));
     let seeds = seeds([base, new], used);
+    let arch = classes::architecture(seeds.iter().flatten().copied());
     let side = |place: usize, variant: &VariantBoots<'_>| Side {
         name: variant.name().to_owned(),
         seeds: seeds[place].len(),
@@ -187,6 +190,7 @@ pub fn explain(
     let mut known = known.flat_map(|profile| profile.costs.costs());
     let cost = known.find(|it| it.name == cost).cloned().unwrap_or_else(|| Cost::new(cost));
     Explanation {
+        arch,
         workload,
         cost,
         base,

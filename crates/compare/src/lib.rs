@@ -18,7 +18,8 @@ use benchmarks::names::Month;
 use designs::{steps, sweep};
 use figures::steady::Steady;
 use model::{
-    Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, Reading, WorkloadReading, WorkloadUse,
+    Architecture, Boot, BootId, Execution, Experiment, Kept, Mode, Outcome, Reading,
+    WorkloadReading, WorkloadUse,
 };
 use notes::consistency;
 use serde::Serialize;
@@ -212,6 +213,8 @@ impl<'a> Workload<'a> {
 /// The result of comparing variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
+    /// The architecture of the machine.
+    pub arch: Architecture,
     /// The mode in which all boots ran.
     pub mode: Mode,
     /// Boots wanted of each variant; in exact mode each has a seed of its own.
@@ -383,6 +386,7 @@ fn described(
 ) -> Comparison {
     let workloads = || experiment.workloads.iter().map(|used| &*used.manifest.name);
     Comparison {
+        arch: experiment.machine.arch,
         mode: experiment.mode,
         boots: experiment.boots,
         judging: *judging,

@@ -6,11 +6,11 @@ mod page;
 mod proof;
 
 use culprit::{Commit, Culprit, Findings, Phase, SearchEnding, Tried, short};
-use model::count;
+use model::{Architecture, count};
 
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, TEXT, lead, note, part, sections, sentence, table};
-use crate::exact::NOT_MODELLED;
+use crate::exact::not_modelled;
 use crate::table::EMULATED;
 use crate::words::{Of, decimal, figure};
 pub use mail::{bisect_log, culprit_mail};
@@ -251,7 +251,8 @@ fn limits(found: &Findings) -> Option<String> {
     match (found.exact, found.emulated) {
         (true, _) => Some(format!(
             "Instructions were counted, not time. Not modelled: {}.",
-            NOT_MODELLED.join(", ")
+            // Kernels from source are x86-64 ones.
+            not_modelled(Architecture::X86_64).join(", ")
         )),
         (false, true) => Some(EMULATED.to_owned()),
         (false, false) => None,

@@ -4,7 +4,7 @@ use compare::{
     Comparison, Kind, LEVEL, MissingSeed, RATE, RESOLUTION, Row, Statistic, Table, VariantOutcomes,
     Verdict,
 };
-use model::Mode;
+use model::{Architecture, Mode};
 
 use crate::ascii::{escape, few};
 use crate::document::{Block, Cell};
@@ -15,14 +15,25 @@ use crate::words::{Of, decimal, more_of, name, short, times};
 /// `-icount shift=1` sets 2^1.
 pub const NANOSECONDS: u32 = 2;
 /// What affects time on a real machine, but is not modelled in exact mode.
-pub const NOT_MODELLED: [&str; 6] = [
-    "caches",
-    "TLBs",
-    "memory latency",
-    "contention in time between CPUs (they take turns)",
-    "fast string instructions (pages are cleared and copied by loops)",
-    "read-modify-writes that touch a page first (a read fault, then a write fault, instead of one)",
-];
+pub const fn not_modelled(arch: Architecture) -> &'static [&'static str] {
+    match arch {
+        Architecture::X86_64 => &[
+            "caches",
+            "TLBs",
+            "memory latency",
+            "contention in time between CPUs (they take turns)",
+            "fast string instructions (pages are cleared and copied by loops)",
+            "read-modify-writes that touch a page first (a read fault, then a write fault, instead of one)",
+        ],
+        Architecture::Arm64 => &[
+            "caches",
+            "TLBs",
+            "memory latency",
+            "contention in time between CPUs (they take turns)",
+            "instructions that copy and set memory (MOPS, replaced by loops)",
+        ],
+    }
+}
 /// Most metrics that are named for a verdict; the others are counted.
 const MAX_NAMES: usize = 4;
 /// Most metrics that are named for a verdict; the others are counted.
@@ -35,17 +46,17 @@ const SEEDS: &str = "seeds";
 pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
     let columns = if verdicts { 1..comparison.variants.len() } else { 1..1 };
     let given = columns.filter_map(|column| self::verdicts(comparison, column));
-    let notes = || seeds(comparison).into_iter().chain(given).chain(limits());
+    let notes = || seeds(comparison).into_iter().chain(given).chain(limits(comparison.arch));
     (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes().collect::<Vec<_>>()))
 }
 
 /// Returns notes on what exact mode does not show.
-pub fn limits() -> [Note; 2] {
+pub fn limits(arch: Architecture) -> [Note; 2] {
     let times = format!(
         "guest time, {NANOSECONDS} ns per instruction and no caches: not \
                          performance"
     );
-    [Note::on_all("times", times), Note::on_all("not modelled", NOT_MODELLED.join(", "))]
+    [Note::on_all("times", times), Note::on_all("not modelled", not_modelled(arch).join(", "))]
 }
 
 /// Returns notes on the number of seeds, and on what it means for verdicts.

@@ -320,7 +320,7 @@ const LUCK: &str = "each seed boots with another memory layout and timing; a cha
 fn limits(comparison: &Comparison, cause: &[String]) -> Option<Vec<Note>> {
     match comparison.mode {
         Mode::Exact => {
-            let [times, unmodelled] = exact::limits();
+            let [times, unmodelled] = exact::limits(comparison.arch);
             let is_judged = comparison.tables.iter().flat_map(|it| &it.rows).any(Row::is_judged);
             let counted =
                 "in an emulated machine without caches: instructions, not time".to_owned();

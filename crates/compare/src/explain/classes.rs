@@ -1,6 +1,6 @@
 //! The kernel's instructions by class.
 
-use model::{Boot, Class, Cost, Place, Profile, WorkloadUse};
+use model::{Architecture, Boot, Class, Cost, Place, Profile, WorkloadUse};
 use serde::Serialize;
 
 use super::sides::Sides;
@@ -14,6 +14,15 @@ pub struct ClassCost {
     pub cost: Cost,
     /// The number on both sides.
     pub instructions: Difference,
+}
+
+/// The architecture of which classes were counted in these boots. Where none were, boots are of x86-64.
+pub fn architecture<'a>(boots: impl Iterator<Item = &'a Boot>) -> Architecture {
+    let of = |profile: &Profile| {
+        let is_counted = |class: &Class| profile.costs.number(class.name()).is_some();
+        Architecture::ALL.iter().copied().find(|arch| Class::of(*arch).iter().any(is_counted))
+    };
+    boots.flat_map(|boot| &boot.profiles).find_map(of).unwrap_or_default()
 }
 
 /// The kernel's instructions of each class that a side executed, in one phase or in the measured phases. Empty if a seed

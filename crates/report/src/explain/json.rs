@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::sampled;
 use super::view::{beyond, by_luck};
-use crate::exact::NOT_MODELLED;
+use crate::exact::not_modelled;
 
 /// The version of the format.
 const SCHEMA: u32 = 1;
@@ -25,7 +25,7 @@ struct Document<'a> {
     wanted_seeds: u32,
     cost: &'a Cost,
     denominator: i128,
-    not_modelled: [&'static str; 6],
+    not_modelled: &'static [&'static str],
     code_unknown: Option<&'a str>,
     lines_unknown: &'a [String],
     build: Option<&'a BuildDifference>,
@@ -92,7 +92,7 @@ pub fn explain_json(
         wanted_seeds: explanation.wanted,
         cost: &explanation.cost,
         denominator: explanation.denominator,
-        not_modelled: NOT_MODELLED,
+        not_modelled: not_modelled(explanation.arch),
         code_unknown: explanation.unmarked.as_deref(),
         lines_unknown: &explanation.unlined,
         build: explanation.build.as_ref(),

@@ -12,7 +12,7 @@ use super::cause::{Moved, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
-use crate::exact::NOT_MODELLED;
+use crate::exact::not_modelled;
 use crate::words::{self, decimal, listed};
 
 /// Lays out a table with a title. The last of `heads` is the column of subjects, the others are columns of
@@ -142,7 +142,7 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
         "Left out: {} at the cuts between phases, which are the sampler's own.",
         explanation.cost.unit
     );
-    let limits = format!("Not modelled: {}.", NOT_MODELLED.join(", "));
+    let limits = format!("Not modelled: {}.", not_modelled(explanation.arch).join(", "));
     let unlined = explanation.unlined.first();
     let unlined = unlined.map(|why| format!("Not every line is named: {}.", excerpt(why)));
     let unlined = unlined.unwrap_or_default();
