@@ -116,13 +116,16 @@ demo: build
 quick:
 	$(CARGO) test --locked --no-fail-fast --lib $(addprefix -p ,$(PURE))
 
+# Where rustup can add Rust's library for arm64, tests boot arm64 kernels too.
+FOR_ARM64 := $(if $(shell command -v rustup),arm64)
+
 # Every test but the ignored ones, which take minutes or fetch packages. Kernels are fetched and booted. Boots follow
 # each other: two would disturb each other.
-test: guest plugin python
+test: guest plugin python $(FOR_ARM64)
 	$(FOR_TESTS) $(CARGO) test --locked --workspace --no-fail-fast
 
 # The ignored tests too, and a minute of damaged inputs for each parser.
-check-long: guest plugin python lint check-packages
+check-long: guest plugin python $(FOR_ARM64) lint check-packages
 	$(FOR_TESTS) FUZZ_SECONDS=60 $(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
 
 lint: deny

@@ -1,5 +1,6 @@
 //! Runs Faultline on real kernels, as users run it.
 
+mod arm64;
 mod attempt;
 mod balancing;
 mod calls;

@@ -142,6 +142,40 @@ fn a_callee_that_moved_is_named_with_all_its_calls() {
     assert_eq!(moved(1.0), None, "the other side hardly calls it elsewhere");
 }
 
+/// `list` costs more wherever it is called. It did not move.
+#[test]
+fn a_callee_that_costs_more_everywhere_did_not_move() {
+    let calls = paths(&[
+        ("kernel lock", 100.0, 100.0),
+        ("kernel lock list", 70.0, 1000.0),
+        ("kernel free list", 60.0, 70.0),
+    ]);
+    let walked = walked(&calls, &[None, None, None]);
+    let kernel = Call { depth: 0, paths: &walked };
+    let lock = walked.iter().filter(|(frames, _)| frames.contains(&"lock"));
+    assert_eq!(moved::moved("lock", lock, kernel, |_| None), None);
+}
+
+/// `walk` has a part of the change of `scan`, and `random`, which only one side enters, a larger one.
+#[test]
+fn a_callee_of_both_sides_is_not_named_beside_a_larger_one_of_one_side() {
+    let boot = |cost: u64, random: u64| {
+        let own = [("scan", "", 0, 300), ("walk", "", 10, cost), ("random", "", random, random)];
+        [executed(&own)]
+    };
+    let section = all(&boot(400, 0), &boot(600, 900));
+    let callee = |random: f64| {
+        let calls = paths(&[
+            ("kernel ret_from_fork kthread scan", 300.0, 300.0),
+            ("kernel ret_from_fork kthread scan walk", 400.0, 600.0),
+            ("kernel ret_from_fork kthread scan random", 0.0, random),
+        ]);
+        by_calls(&section, &calls).function.unwrap().callee.map(|it| it.name)
+    };
+    assert_eq!(callee(900.0), None);
+    assert_eq!(callee(100.0).as_deref(), Some("walk"));
+}
+
 /// Some of the change is in one thread, and the rest in another.
 #[test]
 fn threads_divide_a_change() {
@@ -443,6 +477,24 @@ fn callees_that_offset_each_other_are_told_apart() {
     ]);
     let expected = ["madvise 0.63", "small 0.60", "huge -0.56"].map(str::to_owned).to_vec();
     assert_eq!(shares(&by_calls(&section, &calls)), (None, expected, false));
+}
+
+/// `read` called `submit` before, and the handler of faults calls it now. That the others offset each other by as much as
+/// the whole change tells nothing of `read`.
+#[test]
+fn callees_are_not_told_apart_if_work_moved_between_them() {
+    let boot = [executed(&[("read", "", 10, 10), ("add", "", 10, 900), ("load", "", 10, 900)])];
+    let section = all(&boot, &boot);
+    let calls = paths(&[
+        ("kernel asm_exc_page_fault exc_page_fault add", 500.0, 650.0),
+        ("kernel asm_exc_page_fault exc_page_fault load", 500.0, 400.0),
+        ("kernel asm_exc_page_fault exc_page_fault read", 600.0, 590.0),
+        ("kernel asm_exc_page_fault exc_page_fault read submit", 4800.0, 0.0),
+        ("kernel asm_exc_page_fault exc_page_fault submit", 0.0, 4790.0),
+        ("kernel munmap", 1000.0, 1000.0),
+    ]);
+    let held = by_calls(&section, &calls);
+    assert_eq!(shares(&held), (Some("exc_page_fault"), vec![], true));
 }
 
 /// The caller no longer calls `walk`, which is no cause.
