@@ -8,7 +8,7 @@ mod registers;
 
 use flight::profile::{self, Privilege};
 
-use super::{Architecture, Examined};
+use super::architecture::{Architecture, Examined};
 use crate::machine::Machine;
 use crate::observer::{Flow, Interrupted};
 

@@ -1,6 +1,6 @@
 //! The interrupt tables, which say where the handlers are.
 
-use super::Architecture;
+use super::architecture::Architecture;
 use crate::machine::Machine;
 
 /// The largest number of tables. Each CPU may have its own, and the kernel uses another one while it starts.

@@ -7,7 +7,7 @@ mod stacks;
 
 use flight::profile::{self, Privilege};
 
-use super::{Architecture, Examined};
+use super::architecture::{Architecture, Examined};
 use crate::machine::Machine;
 use crate::observer::{Flow, Interrupted};
 

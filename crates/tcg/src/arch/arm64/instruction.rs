@@ -4,7 +4,7 @@ use flight::profile::marks::aarch64::{MARK, TICK};
 
 use super::classes::class;
 use super::registers::LINK;
-use crate::arch::{Examined, Special};
+use crate::arch::architecture::{Examined, Special};
 
 /// The length of an instruction in bytes.
 pub const LENGTH: u64 = 4;

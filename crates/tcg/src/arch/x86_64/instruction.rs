@@ -4,7 +4,7 @@ use flight::profile::Class;
 use flight::profile::marks::x86_64::{MARK, TICK};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-use crate::arch::{Examined, Special};
+use crate::arch::architecture::{Examined, Special};
 use crate::machine::Machine;
 
 /// Examines an instruction's bytes as 64-bit code. Other code runs only in firmware and in programs. Marks, ticks and

@@ -1,0 +1,118 @@
+//! What an architecture of guests gives.
+
+use std::fmt::Debug;
+
+use flight::profile::{self, Class, Privilege};
+
+use crate::calls::Calls;
+use crate::machine::Machine;
+use crate::observer::{Flow, Interrupted};
+
+/// An architecture of guests. It is chosen once, so its functions cost no decision.
+pub trait Architecture: Debug + Send + Sync + 'static {
+    /// QEMU's name of the architecture.
+    const TARGET: &str;
+    /// What the profile calls it.
+    const KIND: profile::Architecture;
+    /// The registers that are read, by QEMU's names. Their numbers are the indices.
+    const REGISTERS: &[&str];
+    /// The number of the stack pointer.
+    const STACK_POINTER: usize;
+    /// The number of the register that holds the time at a [`flight::profile::TICK`].
+    const TICK_TIME: usize;
+    /// Whether QEMU does not read the kernel's memory for the plugin while a program runs.
+    const HIDES_KERNEL: bool;
+
+    /// How calls are told from returns.
+    type Calls: Calls;
+
+    /// Examines an instruction's bytes.
+    fn examine(bytes: &[u8]) -> Examined;
+
+    /// The privilege of the code at `address`, which is about to be executed.
+    fn privilege(address: u64, machine: &impl Machine) -> Privilege;
+
+    /// The vector whose handler begins at `address` according to the interrupt table at `table`.
+    fn vector(table: u64, address: u64, machine: &impl Machine) -> Option<u8>;
+
+    /// Whether the interrupted instruction of an interrupt with this vector may have begun without being executed.
+    fn is_fault(vector: u8) -> bool;
+
+    /// What an interrupt with this vector interrupted, at its handler's first instruction.
+    fn interrupted(vector: u8, machine: &impl Machine) -> Option<Interrupted>;
+
+    /// What a return from an interrupt does, which is about to be executed.
+    fn returns(machine: &impl Machine) -> Option<Flow<'static>>;
+
+    /// The call at `site`, which is about to store its return address in a register ([`Special::Link`]).
+    fn links(_site: u64, _: &impl Machine) -> Option<Flow<'static>> {
+        None
+    }
+
+    /// The return to the address in a register, which is about to be executed ([`Special::ReturnTo`]).
+    fn returns_to(_register: usize, _: &impl Machine) -> Option<Flow<'static>> {
+        None
+    }
+
+    /// Whether the instruction at `address`, which loads the stack pointer, switches from one task's stack to
+    /// another's.
+    fn leaves_task(_address: u64, _load: &[u8], _: &impl Machine) -> bool {
+        false
+    }
+
+    /// The previous and the next task (`struct task_struct`) at the first instruction of the function that switches
+    /// tasks, if it is known by its address.
+    fn switched_tasks(_: &impl Machine) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// The task that runs from now on, if it is another one, when a CPU sets its register of the running task to
+    /// `value` ([`Special::SetTask`]). `running` is the one so far, if it is known.
+    fn next_task(_value: u64, _running: Option<u64>, _: &impl Machine) -> Option<u64> {
+        None
+    }
+}
+
+/// The kind of a special instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// The agent cuts the profile.
+    Mark,
+    /// The agent's sampler ticks.
+    Tick,
+    /// `lidt`: the CPU gets another interrupt table.
+    LoadInterruptTable,
+    /// The CPU gets another interrupt table, whose address is in the register with this number.
+    SetInterruptTable(usize),
+    /// A plain store to memory, which may modify code.
+    Store,
+    /// A near call of a function, which stores the return address in memory.
+    Call,
+    /// A call of a function, which stores the return address in a register.
+    Link,
+    /// A near return from a function, to an address in memory.
+    Return,
+    /// A return from a function, to the address in the register with this number.
+    ReturnTo(usize),
+    /// A return from an interrupt.
+    InterruptReturn,
+    /// `syscall` or `sysenter`.
+    SystemCall,
+    /// The stack pointer is loaded from memory.
+    LoadStack,
+    /// The stack pointer is set from the register with this number.
+    MoveStack(usize),
+    /// The running task may be set from the register with this number.
+    SetTask(usize),
+}
+
+/// What the plugin must know of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Examined {
+    pub special: Option<Special>,
+    /// Whether a CPU that begins the instruction always completes it and goes on within its block. False for some that do
+    /// too.
+    pub completes: bool,
+    /// The class as which it is counted, if it is one of the kernel.
+    pub class: Option<Class>,
+}
