@@ -46,6 +46,9 @@ pub enum CodeError {
         /// What is wrong with its bytes.
         problem: arch::image::Error,
     },
+    /// The kernel, of this name, is for arm64.
+    #[error("the machine code of kernels for arm64 is not compared yet: {0}")]
+    Arm64(String),
     /// The kernel's functions are not known.
     #[error("{name}: {problem}{hint}")]
     Code {
@@ -64,7 +67,7 @@ impl CodeError {
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Kernel(error) => error.is_the_users(),
-            Self::Image { .. } | Self::Code { .. } => true,
+            Self::Image { .. } | Self::Code { .. } | Self::Arm64(_) => true,
             Self::Boot(_) | Self::Guest(_) => false,
         }
     }
@@ -164,6 +167,9 @@ impl Vmlinux {
     }
 
     fn of_image(cache: &Cache, kernel: &Kernel) -> Result<Self, CodeError> {
+        if !kernel.arch.is_usual() {
+            return Err(CodeError::Arm64(kernel.name.clone()));
+        }
         let path = image(kernel);
         let bytes = fs::read(path).map_err(in_file(path))?;
         let symbols = cached(cache, &kernel.digest)?.unwrap_or_default();

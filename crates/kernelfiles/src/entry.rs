@@ -13,6 +13,8 @@ struct Entries {
     system_calls: &'static [&'static str],
     /// Beginnings of the names of functions that every system call passes, and no exception.
     calls: &'static [&'static str],
+    /// Functions that system calls and exceptions pass before and after all others.
+    shared: &'static [&'static str],
     /// The name of the exception that a function begins to handle.
     exception: fn(&str) -> Option<&str>,
     /// The name of the interrupt that a function begins to handle.
@@ -64,7 +66,8 @@ pub fn reason(path: &[&str]) -> Option<Reason> {
     };
     let first = |name| (0..path.len()).find_map(|begin| at(name, begin));
     let interrupt = (0..path.len()).rev().find_map(|begin| at(interrupt, begin));
-    interrupt.or_else(|| [call, exception, thread, task_work, calls].into_iter().find_map(first))
+    let others = [call, exception, thread, task_work, calls, shared];
+    interrupt.or_else(|| others.into_iter().find_map(first))
 }
 
 /// Returns the system call whose function a path begins with.
@@ -92,6 +95,13 @@ fn thread(path: &[&str]) -> Option<String> {
 fn task_work(path: &[&str]) -> Option<String> {
     let is_one = path.first() == Some(&"task_work_run");
     is_one.then(|| "task work at the end of system calls".to_owned())
+}
+
+/// Returns the reason of a path that begins with a function that system calls and exceptions pass.
+fn shared(path: &[&str]) -> Option<String> {
+    let function = path.first()?;
+    let is_one = ALL.iter().any(|it| it.shared.contains(function));
+    is_one.then(|| "entry and exit of system calls and exceptions".to_owned())
 }
 
 /// Returns the reason of a path that begins with a function that every system call passes.
@@ -187,7 +197,7 @@ mod tests {
                 both(&["el0t_64_irq", "el0_interrupt"], &["handle_softirqs"]),
                 Some("softirq in general"),
             ),
-            (arm64[..2].to_vec(), None),
+            (arm64[..2].to_vec(), Some("entry and exit of system calls and exceptions")),
             (vec!["do_idle"], None),
             (vec![], None),
         ] {

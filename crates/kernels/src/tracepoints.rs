@@ -36,6 +36,10 @@ const WORD: usize = 8;
 /// The tracepoints of a kernel as `system:name`, sorted; empty if it has none. `None` if it has no `vmlinux`, so
 /// that they are not known. Fails when its file cannot be read.
 pub fn tracepoints(kernel: &Kernel) -> Result<Option<Vec<String>>, Error> {
+    // Of other architectures only the image is there, which is no ELF file.
+    if !kernel.arch.is_usual() {
+        return Ok(None);
+    }
     let Some(path) = &kernel.vmlinux else { return Ok(None) };
     Ok(Some(listed(&input::read(path, MAX_IMAGE)?)))
 }

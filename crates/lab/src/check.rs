@@ -43,6 +43,9 @@ impl Lab {
     pub fn check_kernels(&self, request: &Request) -> Result<(), RunError> {
         let arch = request.experiment.machine.arch;
         if arch == Architecture::Arm64 {
+            if !request.experiment.profile.lines.is_empty() {
+                return Err(RunError::Lines);
+            }
             self.guest.of(arch).map_err(BootError::from)?;
             Emulator::find(arch)?;
         }

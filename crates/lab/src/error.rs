@@ -13,6 +13,12 @@ pub enum RunError {
     /// Another run is under way on this store.
     #[error("another run is under way: {0}; wait for it or use another store")]
     Busy(lock::Held),
+    /// Lines of functions of kernels whose code is not read.
+    #[error(
+        "lines need the machine code of the kernels, which is not read for arm64 yet; nothing was booted: leave out \
+         --lines (`lines` in [profile])"
+    )]
+    Lines,
     /// The machine wants more memory than the host has.
     #[error(transparent)]
     Memory(#[from] TooLarge),
@@ -170,6 +176,7 @@ impl RunError {
             | Self::NoFigure { .. }
             | Self::NoEvent { .. }
             | Self::NoFunction(_)
+            | Self::Lines
             | Self::Nodes { .. }
             | Self::Architecture { .. }
             | Self::Unsupported { .. } => true,

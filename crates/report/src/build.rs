@@ -16,7 +16,9 @@ use crate::words::{self, Of, decimal, phase_of};
 pub fn builds(comparison: &Comparison) -> String {
     let is_split = split_columns(comparison).is_some();
     let said = differences(comparison, is_split, None).into_iter().map(note);
-    let can_split = comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
+    let can_split = comparison.variants.len() == 2
+        && comparison.arch.is_usual()
+        && !comparison.notes.builds.is_empty();
     let offer = can_split.then(|| note("`--split` tells that part from what the source changed."));
     let said = said.chain(offer).chain(split(comparison));
     document::text(&said.collect::<Vec<_>>(), &TEXT)

@@ -16,7 +16,7 @@ pub fn event(command: &EventCommand) -> Result<ExitCode, Failure> {
     let Some(tracepoints) = tracepoints(&kernel)? else {
         let name = escape(&kernel.name);
         return Err(Failure::Usage(format!(
-            "the tracepoints of {name} are not known: it has no vmlinux"
+            "the tracepoints of {name} are not known: no vmlinux of it can be read"
         )));
     };
     let listed = list(&tracepoints, pattern.as_deref().unwrap_or_default());

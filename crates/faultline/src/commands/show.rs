@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use model::{Kept, Topology, count};
+use model::{Kept, Machine, count};
 use report::escape;
 use results::KeyDifference;
 use store::{Archive, Detail, ExperimentRow};
@@ -79,7 +79,7 @@ fn show_experiment(store: &dyn Archive, named: Option<&str>) -> Result<String, F
     if !points.is_empty() {
         let _ = writeln!(text, "sweep: {}", escape(&points.join(", ")));
     }
-    let _ = writeln!(text, "machine{sweep}: {}", machine(&experiment.machine.topology));
+    let _ = writeln!(text, "machine{sweep}: {}", machine(&experiment.machine));
     for (number, disk) in experiment.machine.disks.iter().enumerate() {
         let _ = writeln!(text, "disk {number}: {}", escape(&disk.to_string()));
     }
@@ -126,12 +126,13 @@ fn of_boots(boots: &[Kept], variant: &str) -> String {
     if said.is_empty() { "not known".to_owned() } else { said.join(", ") }
 }
 
-fn machine(topology: &Topology) -> String {
+fn machine(Machine { arch, topology, .. }: &Machine) -> String {
     if topology.nodes.is_empty() {
         return "not known, or not the same for all runs: `faultline show BOOT` shows a boot's"
             .into();
     }
     let (cpus, nodes) = (topology.cpus() as usize, topology.nodes.len());
     let memory = topology.memory();
-    format!("{}, {memory} of memory, {}", count(cpus, "CPU"), count(nodes, "node"))
+    let arch = arch.unless_usual().map(|it| format!("{}, ", it.name())).unwrap_or_default();
+    format!("{arch}{}, {memory} of memory, {}", count(cpus, "CPU"), count(nodes, "node"))
 }

@@ -15,6 +15,10 @@ pub const ENTRIES: Entries = Entries {
     // `arch/arm64/include/asm/syscall_wrapper.h`
     system_calls: &["__arm64_sys_", "__arm64_compat_sys_"],
     calls: &["el0_svc", "do_el0_svc", "invoke_syscall"],
+    shared: &[
+        "vectors", "el0t_64_sync", "el0t_64_sync_handler", "el1h_64_sync", "el1h_64_sync_handler",
+        "ret_to_user", "ret_to_kernel",
+    ],
     exception,
     interrupt: |function| {
         let name = function.strip_prefix("el0t_64_").or_else(|| function.strip_prefix("el1h_64_"));

@@ -15,6 +15,7 @@ pub const ENTRIES: Entries = Entries {
         "do_syscall_64", "do_int80_emulation", "do_fast_syscall_32", "entry_SYSCALL_",
         "entry_SYSENTER_", "entry_INT80_", "syscall_return_",
     ],
+    shared: &[],
     exception: |function| function.strip_prefix("asm_exc_"),
     interrupt: |function| match function {
         "asm_common_interrupt" => Some("of a device or the HPET"),

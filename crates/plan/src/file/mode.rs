@@ -1,6 +1,6 @@
 //! Checks the mode of an experiment, and the keys that only one mode allows.
 
-use model::{Accel, MAX_FREQUENCY, Mode, Profiling, Sequential};
+use model::{Accel, Architecture, MAX_FREQUENCY, Mode, Profiling, Sequential};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -118,6 +118,11 @@ pub(super) fn check_profile(form: &FileForm) -> Checked<Profiling> {
         return Ok(Profiling::default());
     };
     let mut checked = profile.get_ref().clone();
+    let arch = form.machine.get_ref().arch.as_ref().map(|arch| *arch.get_ref());
+    if arch == Some(Architecture::Arm64) && !checked.lines.is_empty() {
+        let hint = "leave them out: the machine code of kernels for arm64 is not read yet";
+        return fault(profile.span(), "no lines of functions are kept on arm64", hint);
+    }
     match check_profiling(form.mode, &mut checked) {
         Ok(()) => Ok(checked),
         Err((problem, hint)) => fault(profile.span(), problem, hint),

@@ -98,8 +98,8 @@ pub fn built(
         let said = cause::differing(it.explanation.section(None)?)?;
         Some(first_words(it, explained) + &said)
     });
-    let is_open =
-        !is_split && comparison.variants.len() == 2 && !comparison.notes.builds.is_empty();
+    let can_split = comparison.variants.len() == 2 && comparison.arch.is_usual();
+    let is_open = !is_split && can_split && !comparison.notes.builds.is_empty();
     let open = is_open
         .then(|| "What the source alone changed was not measured (`try --split`).".to_owned());
     builds.chain(code).chain(open).map(sentence).collect()

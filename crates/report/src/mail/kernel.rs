@@ -129,7 +129,10 @@ pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> Option<String> {
     let (kernel, _) = kernel_and_digest(variant, facts);
     Some(match facts.map_or(Origin::Other, Origin::unpatched) {
         Origin::Package(version) => {
-            let package = shell_word(format!("debian:{version}").as_bytes());
+            // The same version has a kernel for each architecture.
+            let is_arm64 = facts.is_some_and(|it| it.release.contains("arm64"));
+            let arch = if is_arm64 { "@arm64" } else { "" };
+            let package = shell_word(format!("debian:{version}{arch}").as_bytes());
             format!("faultline kernel add {package}")
         }
         Origin::Source { .. } => {
@@ -236,6 +239,13 @@ mod tests {
         ] {
             assert_eq!(commands(origin, None).as_deref(), Some(expected));
         }
+        let facts = BootFacts {
+            kernel_origin: "Debian 7.3.4-1, linux-image-7.3.4".into(),
+            release: "7.3.4-cloud-arm64".into(),
+            ..BootFacts::default()
+        };
+        let arm64 = command(&Variant::default(), Some(&facts));
+        assert_eq!(arm64.as_deref(), Some("faultline kernel add debian:7.3.4-1@arm64"));
         let file = patched("a b.patch", 1, debian, None);
         let origin = debian.replace(";", ", a b.patch;");
         let said = "faultline kernel add debian-source:6.1 --patch 'a b.patch'";
