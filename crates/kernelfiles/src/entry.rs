@@ -28,7 +28,8 @@ const ALL: [Entries; 2] = [x86_64::ENTRIES, arm64::ENTRIES];
 /// softirq, or every kernel thread passes it.
 pub fn is_entry(function: &str) -> bool {
     let is_of = |it: &Entries| {
-        it.passed.contains(&without_suffix(function))
+        it.shared.contains(&function)
+            || it.passed.contains(&without_suffix(function))
             || it.beginnings.iter().any(|first| function.starts_with(first))
     };
     SOFTIRQ_ENTRIES.contains(&function) || ALL.iter().any(is_of)
@@ -214,6 +215,7 @@ mod tests {
             "asm_exc_page_fault",
             "kthread",
             "el0_svc_common.constprop.0",
+            "el0t_64_sync_handler",
             "el0t_64_irq_handler",
             "el0_da",
         ] {

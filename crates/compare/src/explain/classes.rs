@@ -16,7 +16,7 @@ pub struct ClassCost {
     pub instructions: Difference,
 }
 
-/// The architecture of which classes were counted in these boots. Where none were, boots are of x86-64.
+/// The architecture whose classes were counted in these boots; x86-64 if none were.
 pub fn architecture<'a>(boots: impl Iterator<Item = &'a Boot>) -> Architecture {
     let of = |profile: &Profile| {
         let is_counted = |class: &Class| profile.costs.number(class.name()).is_some();

@@ -41,8 +41,8 @@ pub fn in_loops(counted: &[Vec<Counted<'_>>; 2]) -> [f64; 2] {
 const LARGE: f64 = 0.25;
 
 /// Returns the change of a row without such loops, as a share. `None` unless it lies on another side of the margin than
-/// the whole change does, or that one lies outside it and loops have a [`LARGE`] share of it. A change that is luck is only given if it lies
-/// within the margin: the loops have hardly a part in the row's floor.
+/// the whole change does, or the whole change lies outside the margin and loops have a [`LARGE`] share of it. A change
+/// that is luck is given only if it lies within the margin: the loops have hardly a part in the row's floor.
 pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> Option<f64> {
     let all = [row.base(column)?, row.value(column)?];
     let share = |[base, new]: [f64; 2]| (new - base) / base;

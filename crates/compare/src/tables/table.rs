@@ -192,11 +192,11 @@ pub enum Basis {
         floor: Option<f64>,
         /// Whether the difference is beyond the floor.
         beyond_luck: Option<bool>,
-        /// If the row is undecided, and the change at equal entries is within the margin for certain: that change, as
-        /// a share of the baseline's figure.
+        /// If the verdict is another one than `same`, and the change at equal entries is within the margin for certain:
+        /// that change, as a share of the baseline's figure.
         same_at_equal_entries: Option<f64>,
         /// The change without loops that copy and clear memory, as a share of the baseline's figure without them, if
-        /// that is on another side of the margin than the whole change.
+        /// that is on another side of the margin than the whole change, or loops have a large part in it.
         without_loops: Option<f64>,
     },
 }
@@ -292,7 +292,8 @@ impl Row {
         }
     }
 
-    /// The change at equal entries of an undecided row, as a share, if it is within the margin for certain.
+    /// The change at equal entries of a row whose verdict is not `same`, as a share, if it is within the margin for
+    /// certain.
     pub fn same_at_equal_entries(&self, column: usize) -> Option<f64> {
         match self.cells.get(column)?.basis {
             Basis::Exact { same_at_equal_entries, .. } => same_at_equal_entries,
@@ -300,7 +301,8 @@ impl Row {
         }
     }
 
-    /// The change of a row without loops that copy and clear memory, as a share, if the verdict would be another one.
+    /// The change of a row without loops that copy and clear memory, as a share, if the verdict would be another one
+    /// or they have a large part in the change.
     pub fn without_loops(&self, column: usize) -> Option<f64> {
         match self.cells.get(column)?.basis {
             Basis::Exact { without_loops, .. } => without_loops,

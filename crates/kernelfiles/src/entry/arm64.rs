@@ -4,15 +4,13 @@ use super::Entries;
 
 pub const ENTRIES: Entries = Entries {
     passed: &[
-        "vectors", "el0t_64_sync", "el0t_64_sync_handler", "el1h_64_sync", "el1h_64_sync_handler",
-        "el0_svc", "do_el0_svc", "el0_svc_common", "invoke_syscall", "do_mem_abort", "ret_to_user",
-        "ret_to_kernel", "el1_interrupt", "el0_interrupt", "do_interrupt_handler",
-        "call_on_irq_stack",
+        "el0_svc", "do_el0_svc", "el0_svc_common", "invoke_syscall", "do_mem_abort",
+        "el1_interrupt", "el0_interrupt", "do_interrupt_handler", "call_on_irq_stack",
     ],
     beginnings: &[
         "el0t_64_irq", "el1h_64_irq", "el0t_64_fiq", "el1h_64_fiq", "el0_da", "el0_ia", "el1_abort",
     ],
-    // `arch/arm64/include/asm/syscall_wrapper.h`
+    // `arch/arm64/include/asm/syscall_wrapper.h`.
     system_calls: &["__arm64_sys_", "__arm64_compat_sys_"],
     calls: &["el0_svc", "do_el0_svc", "invoke_syscall"],
     shared: &[
