@@ -138,9 +138,9 @@ pub(super) fn asked<'a>(path: &'a Path, reason: &'a Option<Reason>) -> Vec<&'a s
     kernel.chain(name).chain(called[begin..].iter().map(String::as_str)).collect()
 }
 
-/// The kernel's paths in order, each as [`asked`], without the functions that only one side executes. Of the functions by
-/// which the kernel is entered, only those are kept whose own cost it is, or that of functions that only one side executes.
-/// `reasons` are those of all paths.
+/// The kernel's paths in order, each as [`asked`], without the functions that only one side executes, and without those
+/// that one side's caller bypasses ([`bypassed`]). Of the functions by which the kernel is entered, only those are kept
+/// whose own cost it is, or that of functions that only one side executes. `reasons` are those of all paths.
 pub(super) fn walked<'a>(paths: &'a Paths, reasons: &'a [Option<Reason>]) -> Vec<Walked<'a>> {
     let all = paths.paths.iter().zip(reasons);
     let kernel = all.filter(|(path, _)| path.frames.first().is_some_and(|frame| frame == KERNEL));
@@ -161,6 +161,34 @@ pub(super) fn walked<'a>(paths: &'a Paths, reasons: &'a [Option<Reason>]) -> Vec
             (frames.map(|(_, frame)| frame).collect(), path)
         })
         .collect();
+    let bypassed = bypassed(&walked);
+    for (frames, _) in walked.iter_mut().filter(|_| !bypassed.is_empty()) {
+        let is_kept = |place: usize| place == 0 || !bypassed.contains(&frames[place - 1..=place]);
+        *frames = (0..frames.len()).filter(|it| is_kept(*it)).map(|it| frames[it]).collect();
+    }
     walked.sort_by(|(one, _), (other, _)| one.cmp(other));
     walked
+}
+
+/// Functions, each after its caller, that one side has between the caller and a callee which the other side's caller calls
+/// itself. The callee has at least half of the function's instructions there.
+fn bypassed<'a>(walked: &[Walked<'a>]) -> BTreeSet<Vec<&'a str>> {
+    let mut calls = HashMap::<&[&'a str], [f64; 2]>::new();
+    for (frames, Path { base, new, .. }) in walked {
+        let found: BTreeSet<&[&str]> = frames.windows(2).chain(frames.windows(3)).collect();
+        for call in found {
+            let sums = calls.entry(call).or_default();
+            *sums = added(*sums, [*base, *new]);
+        }
+    }
+    let is_bypassed = |chain: &[&'a str], sums: &[f64; 2]| {
+        let around = calls[&chain[..2]];
+        let Some(itself) = calls.get([chain[0], chain[2]].as_slice()) else { return false };
+        let side = usize::from(sums[1] > sums[0]);
+        [sums, &around, itself].iter().all(|it| !is_on_both(it))
+            && is_on_both(&added(*sums, *itself))
+            && 2.0 * sums[side] >= around[side]
+    };
+    let chains = calls.iter().filter(|(call, sums)| call.len() == 3 && is_bypassed(call, sums));
+    chains.map(|(chain, _)| chain[..2].to_vec()).collect()
 }

@@ -60,6 +60,36 @@ fn luck_of_others_leaves_one_function() {
     assert_eq!(held(&section).function, None);
 }
 
+/// The newer kernel's `move` calls `unmap` without the `wrapper`, which others still call.
+#[test]
+fn a_bypassed_function_holds_no_change() {
+    let boot = |cost: u64| {
+        let wrapped = [("move", "", 9, 90), ("wrapper", "", 10, 10), ("unmap", "", 10, cost)];
+        [executed(&wrapped)]
+    };
+    let section = all(&boot(1000), &boot(1450));
+    let calls = paths(&[
+        ("kernel move", 90.0, 90.0),
+        ("kernel move unmap", 0.0, 1350.0),
+        ("kernel move wrapper", 9.0, 0.0),
+        ("kernel move wrapper unmap", 900.0, 0.0),
+        ("kernel other wrapper", 1.0, 1.0),
+        ("kernel other wrapper unmap", 100.0, 100.0),
+    ]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.within.as_deref()), ("unmap", None));
+    assert_eq!(holder.instructions, [1000.0, 1450.0]);
+    // A callee that is called newly is no wrapper.
+    let calls = paths(&[
+        ("kernel move unmap", 900.0, 900.0),
+        ("kernel move wrapper", 0.0, 100.0),
+        ("kernel move wrapper unmap", 0.0, 900.0),
+        ("kernel other wrapper", 100.0, 100.0),
+    ]);
+    let walked = walked(&calls, &[const { None }; 4]);
+    assert!(walked.iter().any(|(frames, _)| frames[..] == ["kernel", "move", "wrapper", "unmap"]));
+}
+
 #[test]
 fn fewer_entries_can_hold_the_change() {
     let boot = |entries: u64, cost: u64| [executed(&[("f", "", entries, entries * cost)])];
