@@ -57,9 +57,21 @@ pub struct Counter {
     /// Counters that included this one in earlier releases.
     #[serde(default)]
     pub split_from: Vec<String>,
+    /// What later releases count in it besides.
+    pub widened: Option<Widened>,
     /// What a reader must know to interpret it; empty if there is nothing.
     #[serde(default)]
     pub note: String,
+}
+
+/// What a counter counts besides since a release.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Widened {
+    /// The first release that counts it.
+    pub since: Version,
+    /// What it counts, in words.
+    pub by: String,
 }
 
 /// One end of a counter's range of releases.

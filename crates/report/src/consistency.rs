@@ -53,6 +53,20 @@ pub fn counting(counting: &Counting, baseline: &str) -> Note {
             "{rows}: cannot be compared, because this kernel has {new_names} where {baseline} \
              has {old_names}. A counter that a kernel lacks is not 0"
         ),
+        Relation::Widened => {
+            let counters = || new.iter().chain(old);
+            let by = counters().find_map(|name| catalogue::find(name)?.widened.as_ref());
+            let names = counters().copied().collect::<Vec<_>>().join(", ");
+            let by = by.map(|it| &*it.by).unwrap_or_default();
+            let [newer, older] = match old.is_empty() {
+                true => [variant, baseline],
+                false => [baseline, variant],
+            };
+            format!(
+                "{rows}: {names} includes {by} in {newer}, not in {older}. These rows compare only \
+                 without it"
+            )
+        }
     };
     Note::on("counted otherwise", variant, text)
 }

@@ -1,7 +1,7 @@
 //! Explains a kernel counter, or how a row of the tables is computed.
 
 use benchmarks::names::{of_counter as names_in_mmtests, ours};
-use kernelfiles::catalogue::{self, Counter, End, OLDEST};
+use kernelfiles::catalogue::{self, Counter, End, OLDEST, Widened};
 use kernelfiles::derived::{self, Derived};
 
 use crate::document::{Column, TEXT, part, table, text};
@@ -29,10 +29,17 @@ fn of_counter(counter: &Counter) -> String {
             ("before", names(&counter.was)),
             ("was part of", names(&counter.split_from)),
             ("since then", names(&counter.became)),
+            ("also counts", also(counter)),
             ("rows", rows.collect::<Vec<_>>().join(", ")),
             ("remark", counter.note.clone()),
         ],
     )
+}
+
+fn also(counter: &Counter) -> String {
+    let words =
+        |it: &Widened| format!("{} since {}; older kernels do not count that", it.by, it.since);
+    counter.widened.as_ref().map(words).unwrap_or_default()
 }
 
 fn of_row(row: &Derived) -> String {

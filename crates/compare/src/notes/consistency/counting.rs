@@ -1,8 +1,8 @@
-//! Counters that columns count differently, because they were renamed, split or moved between kernels.
+//! Counters that columns count differently, because they were renamed, split, moved or widened between kernels.
 
 use std::collections::BTreeSet;
 
-use kernelfiles::catalogue::{self, Counter};
+use kernelfiles::catalogue::{self, Counter, Version};
 use kernelfiles::derived::{self, Derived, Differences};
 use model::Source;
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub enum Relation {
     Apart,
     /// One kernel lacks a counter that the row needs.
     Untold,
+    /// One kernel counts more in the same counter ([`Counter::widened`]); the other one's list of counters is empty.
+    Widened,
 }
 
 /// The rows that columns count differently from the first column, limited to counters that changed during a workload.
@@ -48,7 +50,9 @@ pub fn counting(columns: &[VariantBoots<'_>]) -> Vec<Counting> {
 }
 
 /// The counters that a column's kernel has, and those that changed.
+#[derive(Default)]
 struct Kernel<'a> {
+    version: Option<Version>,
     printed: BTreeSet<&'a str>,
     /// Names in the catalogue, zones merged.
     has: BTreeSet<&'static str>,
@@ -58,9 +62,9 @@ struct Kernel<'a> {
 impl<'a> Kernel<'a> {
     /// `None` without a boot with counters.
     fn of(column: &VariantBoots<'a>) -> Option<Self> {
-        let mut kernel =
-            Self { printed: BTreeSet::new(), has: BTreeSet::new(), moved: BTreeSet::new() };
+        let mut kernel = Self::default();
         for boot in column.complete() {
+            kernel.version = boot.facts.release.parse().ok();
             let chunks = boot.chunks.iter();
             let in_workloads =
                 chunks.filter(|it| !it.workload.is_empty() && it.is_of(Source::Vmstat));
@@ -75,6 +79,11 @@ impl<'a> Kernel<'a> {
             }
         }
         (!kernel.has.is_empty()).then_some(kernel)
+    }
+
+    /// Whether the kernel counts what later releases count besides; `None` if its version is not known.
+    fn counts_more(&self, counter: &Counter) -> Option<bool> {
+        Some(self.version? >= counter.widened.as_ref()?.since)
     }
 
     /// Whether the kernel has the counters that a row needs.
@@ -147,6 +156,10 @@ fn changes(row: &Derived, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Cha
             if !parts.is_empty() {
                 changes.push(ordered(Relation::Apart, vec![&*counter.name], parts, flipped));
             }
+            let more = [from, to].map(|it| it.counts_more(counter));
+            if more == [Some(false), Some(true)] && to.moved.contains(&*counter.name) {
+                changes.push(ordered(Relation::Widened, vec![], vec![&*counter.name], flipped));
+            }
         }
     }
     changes
@@ -189,7 +202,7 @@ fn moved(names: &[&str], kernel: &Kernel<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::Boot;
+    use model::{Boot, BootFacts};
 
     use super::*;
     use crate::testing::{boot, chunk, columns, variant};
@@ -266,6 +279,32 @@ mod tests {
         );
         assert!(found.rows.contains(&"Percentage direct scans"));
         assert_eq!(apart(0), None);
+    }
+
+    #[test]
+    fn a_widened_counter_is_reported_if_it_changed() {
+        let found = |releases: [&str; 2], grown| {
+            let boots = releases.map(|release| {
+                let chunks = vec![chunk(0, "", &[("pgscan_direct", grown)])];
+                let facts = BootFacts { release: release.into(), ..BootFacts::default() };
+                [Boot { chunks, facts, ..boot(0) }]
+            });
+            let variants = ["old", "new"].map(variant);
+            counting(&columns(&variants, &[&boots[0], &boots[1]]))
+        };
+        let [older, newer] = ["7.0.13+deb13-amd64", "7.1.2"];
+        let [only] = &found([older, newer], 9)[..] else { panic!("one difference") };
+        assert_eq!(
+            (only.relation, &only.counters[..]),
+            (Relation::Widened, &["pgscan_direct"][..])
+        );
+        assert!(only.baseline.is_empty() && only.rows.contains(&"Direct pages scanned"));
+        assert_eq!(found([newer, older], 9)[0].baseline, ["pgscan_direct"]);
+        for (releases, grown) in
+            [([older, older], 9), ([newer, newer], 9), ([older, newer], 0), (["", newer], 9)]
+        {
+            assert_eq!(found(releases, grown), []);
+        }
     }
 
     #[test]
