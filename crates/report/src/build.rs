@@ -93,13 +93,31 @@ pub(crate) fn states(explanation: &Explanation) -> Option<String> {
     };
     let differ = |it: &Fact| format!("{} is {} instead of {}", it.name, value(it, 1), value(it, 0));
     let differ: Vec<String> = explanation.states.iter().map(differ).collect();
+    let axes: Vec<&str> = explanation.states.iter().filter_map(|it| axis(it.name)).collect();
+    let tell = match &axes[..] {
+        [] => String::new(),
+        axes => format!(
+            "; an experiment that sets `{}` in its `[matrix]` tells which",
+            axes.join("` and `")
+        ),
+    };
     (!differ.is_empty()).then(|| {
         format!(
-            "{} ran in another state: {}. A part of the change can come from that.",
+            "{} ran in another state: {}. A part of the change can come from that{tell}.",
             excerpt(&explanation.new.name),
             differ.join("; ")
         )
     })
+}
+
+/// Returns the axis of a matrix that sets a state.
+fn axis(state: &str) -> Option<&'static str> {
+    match state {
+        "THP" => Some("thp"),
+        "MGLRU" => Some("mglru"),
+        "NUMA balancing" => Some("numa_balancing"),
+        _ => None,
+    }
 }
 
 /// Returns the sentence on one variant, and what that means for its changes.
