@@ -41,6 +41,9 @@ pub struct TryArgs {
     /// Exact mode: seeds of each kernel, one boot each [default: 5, or 1 of a single kernel]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: Option<u32>,
+    /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
+    #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
     /// Measured mode: at most this many boots of each kernel [default: 32]
     #[arg(long, value_name = "BOOTS")]
     pub at_most: Option<u32>,

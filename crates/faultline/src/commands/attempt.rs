@@ -101,7 +101,7 @@ fn boots(
     form: &mut FileForm,
     (mode, is_alone): (Mode, bool),
 ) -> Result<(), Failure> {
-    let TryArgs { seeds, at_most, budget, .. } = *args;
+    let TryArgs { seeds, jobs, at_most, budget, .. } = *args;
     let refused = |message: &str| Err(Failure::Usage(message.into()));
     form.mode = mode;
     match mode {
@@ -112,6 +112,9 @@ fn boots(
             return refused(
                 "--seeds is for exact mode: --at-most limits the boots of measured mode",
             );
+        }
+        Mode::Measured if jobs.is_some() => {
+            return refused("--jobs is for exact mode: boots of measured mode follow each other");
         }
         Mode::Exact => {
             let seeds = seeds.or(is_alone.then_some(ALONE));
@@ -230,9 +233,10 @@ fn run(
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
     // In the last stage a failure depends on the seed.
-    let retry_failed = args.retry_failed;
+    let TryArgs { retry_failed, jobs, .. } = *args;
     let in_all = Some(whole.boots);
-    let options = RunOptions { retry_failed, keep_going: true, in_all, ..RunOptions::default() };
+    let keep_going = true;
+    let options = RunOptions { retry_failed, jobs, keep_going, in_all, ..RunOptions::default() };
     let (is_announced, may_end) = (display.has_plan(), whole.sequential.is_some());
     let summary = lab.run_locked(request, options, &mut |mut progress| {
         match &mut progress {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use benchmarks::names::others;
 use code::Symbol;
 use compare::BUILT_AS;
-use model::{Experiment, Mode, SAMPLES};
+use model::{Class, Cost, Experiment, Mode, SAMPLES};
 use report::escape;
 use results::explanation::ExplanationQuestion;
 use results::{AnalysisError, Explained, Functions, LinesQuestion, SampledProfiles};
@@ -57,6 +57,14 @@ fn only_two(
 }
 
 fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
+    if let Some(cost) = Class::ALL.map(Class::cost).iter().find(|cost| is_row_of(cost, name)) {
+        print(&format!(
+            "{}: a class of the kernel's instructions, which exact mode counts by function: `faultline \
+             explain BASE NEW --cost {}`\n",
+            cost.unit, cost.name
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(text) = report::counter(name) else {
         if model::PerfEvent::parse(name).is_some() {
             let message = format!("`{name}` is an event of perf: `man perf-list` describes it");
@@ -71,6 +79,12 @@ fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a row of the table of counters is of this class of instructions, in a phase or in all.
+fn is_row_of(class: &Cost, label: &str) -> bool {
+    let row = label.split_once(" in ").map_or(label, |(row, _)| row);
+    row.eq_ignore_ascii_case(&class.unit) || label == class.name
 }
 
 /// The number of rows of each ranking in the text.
