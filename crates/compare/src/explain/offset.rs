@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::loops::are_one_loop;
-use super::rename::are_names_alike;
+use super::rename::{are_names_alike, is_profiled};
 use super::{Code, Path};
 
 /// Two functions with similar names, and a function and a callee that only one side executed, are taken as one if their
@@ -84,7 +84,7 @@ pub fn surroundings<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -
 type Rule<'a> = &'a dyn Fn(&OwnCost, &OwnCost) -> bool;
 
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, two loops that do the same, or two whose names differ in underscores at their ends. Then calls do: two
+/// executed each, two loops that do the same, or two whose names differ in underscores at their ends or in `_noprof`. Then calls do: two
 /// that only one side executed each in the same place, and a function that both sides executed, with one that it alone
 /// calls on one side, as if it were inlined on the other side. Both are about as large. Equal sizes alone are no evidence.
 /// The largest change is first.
@@ -95,6 +95,7 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     let is_renamed = |one: &OwnCost, other: &OwnCost| {
         let is_by_name = || are_names_alike(&one.name, &other.name) && is_near(one, other);
         one.name.trim_matches('_') == other.name.trim_matches('_')
+            || is_profiled(&one.name, &other.name)
             || (is_moved(one, other) && (are_one_loop(&one.name, &other.name) || is_by_name()))
     };
     let calls = |one: &OwnCost, other: &OwnCost| {
@@ -200,10 +201,13 @@ mod tests {
             ("__alloc_frozen_pages_noprof", [0.0, 142.0]),
             ("__mod_node_page_state", [42.0, 0.0]),
             ("mod_node_page_state", [0.0, 100.0]),
+            ("kmem_cache_alloc", [497.0, 0.0]),
+            ("kmem_cache_alloc_noprof", [0.0, 230.0]),
         ];
         let expected = [
             ("clear_old", -710.0),
             ("clear_new", 709.0),
+            ("kmem_cache_alloc+kmem_cache_alloc_noprof", -267.0),
             ("mod_node_page_state+__mod_node_page_state", 58.0),
             ("__alloc_frozen_pages_noprof+__alloc_pages_noprof", 43.0),
             ("both", -30.0),

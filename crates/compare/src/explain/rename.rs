@@ -17,6 +17,8 @@ const COST: f64 = 0.40;
 const SHARED: usize = 2;
 /// Most words of a name that are compared.
 const MAX_WORDS: usize = 8;
+/// The suffix of an allocator without the hook that profiles its callers.
+const PROFILED: &str = "_noprof";
 /// Most one-sided functions that are compared. With more, the kernels have little in common, and pairs by chance
 /// outnumber true ones.
 const MAX_CANDIDATES: usize = 2000;
@@ -80,11 +82,17 @@ fn candidates(contributions: &[Contribution], only: Only) -> Vec<Candidate<'_>> 
 /// similar name.
 fn nearest<'a, 'b>(one: &Candidate<'_>, others: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let near = others.iter().filter(|other| {
-        distance(one.entries, other.entries) <= ENTRIES
-            && distance(one.cost, other.cost) <= COST
-            && are_alike(one, other)
+        let is_as_often = distance(one.entries, other.entries) <= ENTRIES
+            && distance(one.cost, other.cost) <= COST;
+        (is_as_often && are_alike(one, other)) || is_profiled(one.name, other.name)
     });
     near.min_by(|left, right| order(one, left, right))
+}
+
+/// Whether one name is the other with the suffix that allocators have since Linux 6.10, so that their callers can be
+/// profiled (include/linux/alloc_tag.h). Such a pair needs no other evidence.
+pub fn is_profiled(one: &str, other: &str) -> bool {
+    one.strip_suffix(PROFILED) == Some(other) || other.strip_suffix(PROFILED) == Some(one)
 }
 
 /// Whether two names are the same (in two modules), have the same words, share most of their words, or are of loops that
@@ -124,9 +132,10 @@ fn order(one: &Candidate<'_>, left: &Candidate<'_>, right: &Candidate<'_>) -> Or
         .then_with(|| left.subject.cmp(right.subject))
 }
 
-/// The number of words that two names share; the largest number if the names are the same (in two modules).
+/// The number of words that two names share; the largest number if the names are the same (in two modules), or but for
+/// [`PROFILED`].
 fn shared_words(one: &Candidate<'_>, other: &Candidate<'_>) -> usize {
-    if one.name == other.name {
+    if one.name == other.name || is_profiled(one.name, other.name) {
         return usize::MAX;
     }
     shared(&one.words, &other.words)

@@ -1,6 +1,7 @@
 //! Sentences and remarks on functions whose machine code differs, and which can therefore be causes of the
 //! change.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use code::{ChangedLine, Instrumentation};
@@ -300,6 +301,40 @@ pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>, section: &Sectio
     pairs.flat_map(|[one, other]| [(one, other), (other, one)]).collect()
 }
 
+/// Returns the contributions that are not 0, the largest first. Two functions that may be one, or offset each other, stand
+/// together, by the change of both.
+pub fn ranked<'a>(section: &'a Section, moved: &Moved<'_>) -> Vec<&'a Contribution> {
+    let all = &section.contributions[..changed(section)];
+    let names = all.iter().enumerate().filter_map(|(place, it)| match &it.subject {
+        Subject::Function { name, .. } => Some((&**name, place)),
+        _ => None,
+    });
+    let names: BTreeMap<&str, usize> = names.collect();
+    let other = |it: &Contribution| match &it.subject {
+        Subject::Function { name, .. } => {
+            match it.calls.as_ref().and_then(|it| it.maybe.as_ref()) {
+                Some(Subject::Function { name, .. }) => names.get(&**name),
+                _ => names.get(moved.get(&**name)?),
+            }
+        }
+        _ => None,
+    };
+    let mut ranked: Vec<(usize, &Contribution)> = all.iter().enumerate().collect();
+    ranked.sort_by_cached_key(|(place, it)| match other(it) {
+        Some(other) => {
+            let both = it.change + all[*other].change;
+            (Reverse(both.unsigned_abs()), *place.min(other), *place)
+        }
+        None => (Reverse(it.change.unsigned_abs()), *place, *place),
+    });
+    ranked.into_iter().map(|(_, it)| it).collect()
+}
+
+/// Returns the number of contributions that are not 0. They come first.
+pub fn changed(section: &Section) -> usize {
+    section.contributions.partition_point(|it| it.change != 0)
+}
+
 /// Returns the remarks on a function: how its code differs, that only one side executed it, that it was entered in
 /// parts, or which other function's change offsets its own.
 pub fn remark(it: &Contribution, moved: &Moved<'_>) -> String {
@@ -310,6 +345,12 @@ pub fn remark(it: &Contribution, moved: &Moved<'_>) -> String {
             Some(match (only, other) {
                 (Only::Base, None) if is_in_both => "called only before, or inlined now".to_owned(),
                 (Only::New, None) if is_in_both => "called only now, or inlined before".to_owned(),
+                (Only::Base, Some(other)) if is_in_both => {
+                    format!("called only before, maybe now {other}")
+                }
+                (Only::New, Some(other)) if is_in_both => {
+                    format!("called only now, maybe was {other}")
+                }
                 (Only::Base, None) => "gone".to_owned(),
                 (Only::New, None) => "new".to_owned(),
                 (Only::Base, Some(other)) => format!("gone, maybe now {other}"),

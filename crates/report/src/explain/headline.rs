@@ -344,7 +344,7 @@ pub fn headline(it: &Headline) -> String {
             let share = format!("{:.1} % of the change ", 100.0 * holder.share);
             let figures = figures(holder, it.at_equal_entries);
             let rest = if has_lucky_rest(it, holder) {
-                " The rest is smaller than the luck floor."
+                " The rest is smaller than the phase's luck floor."
             } else {
                 ""
             };

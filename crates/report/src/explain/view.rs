@@ -8,7 +8,7 @@ use compare::{
 };
 use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
 
-use super::cause::{Moved, remark};
+use super::cause::{Moved, ranked, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
@@ -90,7 +90,8 @@ pub fn no_phase(explanation: &Explanation, phase: &str) -> String {
 
 /// What no floor covers if there are several measured phases.
 const LEFT_BEHIND: &str = "Floors do not cover what earlier phases left behind, such as the shape of a tree of mappings: \
-                           it is the same for all seeds of a kernel, and a part of a phase's change.";
+                           it is the same for all seeds of a kernel, and a part of a phase's change. Work that the \
+                           kernel defers, such as RCU callbacks, counts in the phase in which it runs.";
 
 /// Returns notes on luck, and on the terms of the tables.
 pub fn notes(explanation: &Explanation) -> Vec<String> {
@@ -335,13 +336,15 @@ pub fn contributions(
         sum += change;
         whole(sum, unit) - before
     };
-    let shown = section.contributions[..changed(section)].iter().take(limit);
+    let ranked = ranked(section, moved);
+    let (shown, others) = ranked.split_at(ranked.len().min(limit));
+    let shown = shown.iter();
     let rows: Vec<_> = shown.map(|it| contribution(it, rounded(it.change), unit, moved)).collect();
-    let others = &section.contributions[rows.len()..];
     let left = rounded(others.iter().map(|it| it.change).sum());
+    let more = section.contributions.len() - rows.len();
     let mut foot = Vec::new();
-    if !others.is_empty() {
-        foot.push(format!("{left:+} by {} more", others.len()));
+    if more > 0 {
+        foot.push(format!("{left:+} by {more} more"));
     }
     foot.push(proof(section, sum, unit));
     let title = format!("Contributions{} to the change, the largest first", within(section));
@@ -351,11 +354,6 @@ pub fn contributions(
     }
     let rows = rows.into_iter().map(|row| [&row[..1], &row[3..]].concat()).collect();
     ranking(&title, &[&heads[..1], &heads[3..]].concat(), rows, foot)
-}
-
-/// Returns the number of contributions that are not 0. They come first.
-pub fn changed(section: &Section) -> usize {
-    section.contributions.partition_point(|it| it.change != 0)
 }
 
 fn contribution(it: &Contribution, change: i128, unit: i128, moved: &Moved<'_>) -> Vec<String> {

@@ -4,7 +4,8 @@
 use compare::{Calls, Contribution, Explanation, Only, Section};
 use maud::{Markup, html};
 
-use super::view::{self, changed, signed};
+use super::cause::changed;
+use super::view::{self, signed};
 use crate::ascii::excerpt;
 use crate::document::svg::{Scale, bottom_axis, px};
 use crate::document::{Chart, figure};

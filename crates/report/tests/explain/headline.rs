@@ -58,7 +58,7 @@ fn the_headline_comes_first() {
          before, 28,822,160 now (139.56 % more); 5 entries; 2,406,301 per entry before, 5,764,432 now. Change per entry, by function: change_pte -2,147,658, \
          modify_pte +2,000,000 (new, or inlined before), flush +1,500,000 (called there only now, or inlined before; may be luck), old_pte -90,000 (gone, or inlined now), 3 \
          more +4. Most of this may be luck. Phase steady: 0.97 % more kernel instructions, 60.0 % of the change in change_pte: 97,334,700 before, \
-         97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. The rest is smaller than the luck floor. Phase once: 14.0 times as \
+         97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. The rest is smaller than the phase's luck floor. Phase once: 14.0 times as \
          many kernel instructions, 99.0 % of the change in change_pte and what it calls: 120 before, 121 now (0.83 % more); 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, 99.0 % of the change in change_pte and what it calls: 120.00 per entry before, 121.00 \
          now. Phase end: 0.10 % more kernel instructions: this may be luck. Phase seeds: 0.10 % more \

@@ -41,6 +41,20 @@ fn only_a_function_with_a_similar_name_is_suggested() {
     assert!(of("clear_page_orig", "orig_clear_page"));
 }
 
+/// The allocator is entered less often, as one caller allocates in bulk now.
+#[test]
+fn an_allocator_whose_callers_can_be_profiled_is_the_same() {
+    let base = [executed(&[("kmem_cache_alloc", "", 1580, 156_000)])];
+    let new = [executed(&[
+        ("kmem_cache_alloc_bulk", "", 1580, 150_000),
+        ("kmem_cache_alloc_noprof", "", 1289, 104_000),
+    ])];
+    let all = all(&base, &new);
+    let noprof = function("kmem_cache_alloc_noprof");
+    assert_eq!(calls(&all, "kmem_cache_alloc").maybe, Some(noprof));
+    assert_eq!(calls(&all, "kmem_cache_alloc_bulk").maybe, None);
+}
+
 #[test]
 fn a_function_that_moved_to_a_module_is_the_nearest() {
     let base = [executed(&[("f", "", 10, 100)])];
