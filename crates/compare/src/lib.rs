@@ -68,7 +68,7 @@ pub use tables::chosen::Unmet;
 pub use tables::classes::capitalized;
 pub use tables::metrics::steady as steady_operations;
 pub use tables::oddities::{Odd, Oddity, Peak};
-pub use tables::table::{Basis, Cell, Kind, Pool, Row, Spread, Statistic, Table};
+pub use tables::table::{Basis, Cell, Kind, Pool, Row, Spread, Statistic, Table, WithoutLoops};
 pub use verdicts::evidence::{Evidence, Judging, Look, NoEvidence, Variation};
 pub use verdicts::judge::false_discovery_rates;
 pub use verdicts::luck::{Difference, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION, Verdict};

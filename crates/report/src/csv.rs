@@ -58,7 +58,7 @@ fn write(point: &str, comparison: &Comparison, writer: &mut Writer<Vec<u8>>) -> 
                 &number(exact::floor_percent(row, column)),
                 &number(evidence.map(|it| it.p)),
                 verdict.name(),
-                &number(row.without_loops(column).map(|share| 100.0 * share)),
+                &number(row.without_loops(column).map(|it| 100.0 * it.share)),
             ])?;
         }
     }

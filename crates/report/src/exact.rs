@@ -2,7 +2,7 @@
 
 use compare::{
     Comparison, Kind, LEVEL, MissingSeed, RATE, RESOLUTION, Row, Statistic, Table, VariantOutcomes,
-    Verdict,
+    Verdict, WithoutLoops,
 };
 use model::{Architecture, Mode};
 
@@ -220,8 +220,8 @@ pub fn reasons(row: &Row, verdict: Verdict, comparison: &Comparison, column: usi
         }
         Verdict::Same => {}
     }
-    if let Some(change) = change_without_loops(row, column, 2) {
-        said.push_str(&format!("; {change} without loops that copy and clear memory"));
+    if let Some(change) = change_without_loops(row, column, 2, WITHOUT_LOOPS) {
+        said.push_str(&format!("; {change}"));
     }
     said
 }
@@ -231,11 +231,21 @@ pub fn no_value(comparison: &Comparison, column: usize) -> String {
     format!("no value of {}", escape(&comparison.variants[column].name))
 }
 
-/// Formats the change of a row without loops that copy and clear memory. `None` unless the verdict would be another one, or
-/// the loops have a large part in the change.
-pub fn change_without_loops(row: &Row, column: usize, decimals: usize) -> Option<String> {
-    let share = row.without_loops(column)?;
-    Of::unit(&row.unit).change([1.0, 1.0 + share], decimals)
+/// What is left out of a change.
+pub const WITHOUT_LOOPS: &str = "without loops that copy and clear memory";
+
+/// Formats the change of a row without loops that copy and clear memory, followed by `words` and whether it may be luck.
+/// `None` unless the verdict would be another one, or the loops have a large part in the change.
+pub fn change_without_loops(
+    row: &Row,
+    column: usize,
+    decimals: usize,
+    words: &str,
+) -> Option<String> {
+    let WithoutLoops { share, is_luck } = row.without_loops(column)?;
+    let change = Of::unit(&row.unit).change([1.0, 1.0 + share], decimals)?;
+    let luck = if is_luck { ", which may be luck" } else { "" };
+    Some(format!("{change} {words}{luck}"))
 }
 
 /// Formats the change of a row at equal entries. `None` unless it is the same at equal entries, and the row's verdict is

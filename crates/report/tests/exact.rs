@@ -6,7 +6,9 @@ use common::{
     boot, brief, by_patch, columns, count, document, experiment, judged, measure, measure_phase,
     series, spend, variant, words,
 };
-use compare::{Basis, Comparison, Judging, Results, Sources, Verdict, compare, cross_check};
+use compare::{
+    Basis, Comparison, Judging, Results, Sources, Verdict, WithoutLoops, compare, cross_check,
+};
 use model::{
     Boot, Cell, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
     Profile, Reading, STORES, Target,
@@ -159,7 +161,7 @@ fn a_change_without_copy_loops_stands_beside_its_verdict() {
     let Basis::Exact { without_loops, .. } = &mut row.next().unwrap().cells[1].basis else {
         panic!("it is of exact mode")
     };
-    *without_loops = Some(-0.125);
+    *without_loops = Some(WithoutLoops { share: -0.125, is_luck: false });
     let change = "12.50 % fewer";
     let said = words(&report::brief(&comparison, ""));
     assert!(

@@ -2,8 +2,8 @@
 //! of exact mode lacks. So their share of a change is said apart.
 
 use super::equal::Counted;
-use crate::Row;
 use crate::verdicts::luck::mean;
+use crate::{Row, WithoutLoops};
 
 /// Functions that are such loops (arch/x86/lib/copy_user_64.S, clear_page_64.S, copy_page_64.S, memset_64.S,
 /// memcpy_64.S), by their names since 5.10.
@@ -40,10 +40,14 @@ pub fn in_loops(counted: &[Vec<Counted<'_>>; 2]) -> [f64; 2] {
 /// The change without loops is said if they have at least this share of a change, in either direction.
 const LARGE: f64 = 0.25;
 
-/// Returns the change of a row without such loops, as a share. `None` unless it lies on another side of the margin than
-/// the whole change does, or the whole change lies outside the margin and loops have a [`LARGE`] share of it. A change
-/// that is luck is given only if it lies within the margin: the loops have hardly a part in the row's floor.
-pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> Option<f64> {
+/// Returns the change of a row with a verdict without such loops. `None` unless the verdict would be another one without
+/// them, or the loops have a [`LARGE`] share of a change outside the margin.
+pub fn without_loops(
+    row: &Row,
+    column: usize,
+    loops: [f64; 2],
+    margin: f64,
+) -> Option<WithoutLoops> {
     let all = [row.base(column)?, row.value(column)?];
     let share = |[base, new]: [f64; 2]| (new - base) / base;
     let side = |share: f64| match share {
@@ -52,13 +56,12 @@ pub fn without_loops(row: &Row, column: usize, loops: [f64; 2], margin: f64) -> 
         _ => 0,
     };
     let rest = [all[0] - loops[0], all[1] - loops[1]];
-    let without = share(rest);
     let is_luck = row.floor(column).is_none_or(|floor| (rest[1] - rest[0]).abs() <= floor);
-    let is_other = side(without) != side(share(all));
-    let is_large =
-        side(share(all)) != 0 && (loops[1] - loops[0]).abs() >= LARGE * (all[1] - all[0]).abs();
-    let is_said = (is_other && side(without) == 0) || ((is_other || is_large) && !is_luck);
-    (without.is_finite() && is_said).then_some(without)
+    let is_large = (loops[1] - loops[0]).abs() >= LARGE * (all[1] - all[0]).abs();
+    let is_said =
+        side(share(rest)) != side(share(all)) || (side(share(all)) != 0 && (is_luck || is_large));
+    let without = WithoutLoops { share: share(rest), is_luck };
+    (without.share.is_finite() && is_said).then_some(without)
 }
 
 #[cfg(test)]

@@ -195,10 +195,19 @@ pub enum Basis {
         /// If the verdict is another one than `same`, and the change at equal entries is within the margin for certain:
         /// that change, as a share of the baseline's figure.
         same_at_equal_entries: Option<f64>,
-        /// The change without loops that copy and clear memory, as a share of the baseline's figure without them, if
-        /// that is on another side of the margin than the whole change, or loops have a large part in it.
-        without_loops: Option<f64>,
+        /// The change without loops that copy and clear memory, if the verdict would be another one or they have a large
+        /// part in the change.
+        without_loops: Option<WithoutLoops>,
     },
+}
+
+/// The change of a row without loops that copy and clear memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WithoutLoops {
+    /// The change as a share of the baseline's figure without them.
+    pub share: f64,
+    /// Whether it may be luck: it does not exceed the row's floor, in which the loops have hardly a part.
+    pub is_luck: bool,
 }
 
 impl Row {
@@ -301,9 +310,9 @@ impl Row {
         }
     }
 
-    /// The change of a row without loops that copy and clear memory, as a share, if the verdict would be another one
-    /// or they have a large part in the change.
-    pub fn without_loops(&self, column: usize) -> Option<f64> {
+    /// The change of a row without loops that copy and clear memory, if the verdict would be another one or they have a
+    /// large part in the change.
+    pub fn without_loops(&self, column: usize) -> Option<WithoutLoops> {
         match self.cells.get(column)?.basis {
             Basis::Exact { without_loops, .. } => without_loops,
             _ => None,
@@ -403,7 +412,10 @@ impl Serialize for Row {
         }
         let without = self.each(Self::without_loops);
         if without.iter().any(Option::is_some) {
-            row.serialize_entry("without_loops", &without)?;
+            let share = |row: &Self, column| Some(row.without_loops(column)?.share);
+            row.serialize_entry("without_loops", &self.each(share))?;
+            let is_luck = |row: &Self, column| Some(row.without_loops(column)?.is_luck);
+            row.serialize_entry("without_loops_is_luck", &self.each(is_luck))?;
         }
         row.serialize_entry("evidence", &self.each(Self::evidence))?;
         row.serialize_entry("lacking", &self.each(Self::no_evidence))?;

@@ -180,12 +180,9 @@ fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
 /// there are none.
 fn without_loops(comparison: &Comparison, shown: &[Shown<'_>]) -> Option<String> {
     let of = |it: &Shown<'_>, column: usize| {
-        let change = exact::change_without_loops(it.row, column, 2)?;
-        Some(format!(
-            "{} {change} with {}",
-            phase(comparison, it),
-            escape(&comparison.variants[column].name)
-        ))
+        let with = format!("with {}", escape(&comparison.variants[column].name));
+        let change = exact::change_without_loops(it.row, column, 2, &with)?;
+        Some(format!("{} {change}", phase(comparison, it)))
     };
     let columns = 1..comparison.variants.len();
     let rows = shown.iter().flat_map(|it| columns.clone().filter_map(move |column| of(it, column)));

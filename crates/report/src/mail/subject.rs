@@ -230,8 +230,8 @@ fn counted(
     let by = exact::change(row, column, 1).unwrap_or_else(|| "from no".to_owned());
     let workload = clip(&table.workload);
     let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
-    let without = exact::change_without_loops(row, column, 1);
-    let without = without.map(|it| format!(" ({it} without copy loops)")).unwrap_or_default();
+    let without = exact::change_without_loops(row, column, 1, "without copy loops");
+    let without = without.map(|it| format!(" ({it})")).unwrap_or_default();
     format!("mm: {kind}{workload}{phase} {by} kernel instructions{without} with {with}")
 }
 

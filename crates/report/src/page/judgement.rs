@@ -98,9 +98,8 @@ impl Judgement<'_> {
 
     fn more(&self) -> Vec<String> {
         let Some(evidence) = self.evidence() else {
-            let without = exact::change_without_loops(self.row, self.column, 2);
             let without =
-                without.map(|it| format!("{it} without loops that copy and clear memory"));
+                exact::change_without_loops(self.row, self.column, 2, exact::WITHOUT_LOOPS);
             return self.lack().into_iter().chain(without).collect();
         };
         let p = format!("p {}", probability(evidence.p));
