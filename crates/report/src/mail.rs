@@ -51,7 +51,7 @@ const MAX_COMPARED: usize = 18;
 const MIN_COMPARED: usize = 6;
 /// Most and least lines about what the figures do not show.
 const MAX_LIMITS: usize = 14;
-const MIN_LIMITS: usize = 6;
+const MIN_LIMITS: usize = 4;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.

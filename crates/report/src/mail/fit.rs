@@ -66,31 +66,36 @@ pub enum Piece {
 /// them. If names of extreme length leave no room, the end is cut.
 pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> String {
     let mut included = vec![false; pieces.len()];
-    let joined = |(rows, lost): (usize, usize), included: &[bool]| {
-        let texts = pieces.iter().zip(included).map(|(piece, is_included)| match piece {
-            Piece::Kept(text) => text.clone(),
-            Piece::Shrinks { title, notes, most, least } => {
-                first_notes(title, notes, room(*most, *least, lost))
+    let joined = |(rows, lost): (usize, &[usize]), included: &[bool]| {
+        let texts = pieces.iter().zip(lost).zip(included).map(|((piece, lost), is_included)| {
+            match piece {
+                Piece::Kept(text) => text.clone(),
+                Piece::Shrinks { title, notes, most, least } => {
+                    first_notes(title, notes, room(*most, *least, *lost))
+                }
+                // The first sentence is never cut.
+                Piece::Sentences { blocks, most, least, .. } => {
+                    let number = number_of_whole(blocks, room(*most, *least, *lost));
+                    document::text(&blocks[..number], &MAIL)
+                }
+                Piece::Spare { text, .. } | Piece::File { text: Some(text), .. }
+                    if *is_included =>
+                {
+                    text.clone()
+                }
+                Piece::Spare { .. } | Piece::File { .. } => String::new(),
+                Piece::Rows => table(rows),
             }
-            // The first sentence is never cut.
-            Piece::Sentences { blocks, most, least, .. } => {
-                let number = number_of_whole(blocks, room(*most, *least, lost));
-                document::text(&blocks[..number], &MAIL)
-            }
-            Piece::Spare { text, .. } | Piece::File { text: Some(text), .. } if *is_included => {
-                text.clone()
-            }
-            Piece::Spare { .. } | Piece::File { .. } => String::new(),
-            Piece::Rows => table(rows),
         });
         let texts = texts.chain(left_out(pieces, included, lost));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     };
-    let lines = |room, included: &[bool]| joined(room, included).lines().count();
-    let fits = |room, included: &[bool]| lines(room, included) <= MOST;
+    let lines = |room: (usize, &[usize]), included: &[bool]| joined(room, included).lines().count();
+    let fits = |room: (usize, &[usize]), included: &[bool]| lines(room, included) <= MOST;
+    let all = |lost| vec![lost; pieces.len()];
     let mut kept = rows.min(KEPT_ROWS);
-    let mut lost = lines((kept, 0), &included).saturating_sub(MOST);
-    while kept > 1 && !fits((kept, lost), &included) {
+    let mut lost = lines((kept, &all(0)), &included).saturating_sub(MOST);
+    while kept > 1 && !fits((kept, &all(lost)), &included) {
         kept -= 1;
     }
     for place in by_rank(pieces) {
@@ -99,16 +104,29 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
             matches!(pieces[place], Piece::Spare { rank: WANTED, .. } | Piece::File { .. });
         let most = if is_wanted { MOST } else { lost };
         // What does not fit with the most room fits with none.
-        let has_room = fits((kept, most), &included);
-        match (lost..=most).find(|lost| has_room && fits((kept, *lost), &included)) {
+        let has_room = fits((kept, &all(most)), &included);
+        match (lost..=most).find(|lost| has_room && fits((kept, &all(*lost)), &included)) {
             Some(enough) => lost = enough,
             None => included[place] = false,
         }
     }
-    while kept < rows && fits((kept + 1, lost), &included) {
+    // All paragraphs that shrink have lost as many lines. The first ones get back what is left.
+    let mut lost = all(lost);
+    for (place, piece) in pieces.iter().enumerate() {
+        let (Piece::Shrinks { most, least, .. } | Piece::Sentences { most, least, .. }) = piece
+        else {
+            continue;
+        };
+        let most = lost[place].min(most - least);
+        lost[place] = 0;
+        while lost[place] < most && !fits((kept, &lost), &included) {
+            lost[place] += 1;
+        }
+    }
+    while kept < rows && fits((kept + 1, &lost), &included) {
         kept += 1;
     }
-    cut(joined((kept, lost), &included), MOST)
+    cut(joined((kept, &lost), &included), MOST)
 }
 
 /// Returns the lines of a paragraph that shrinks and has lost some.
@@ -118,21 +136,22 @@ fn room(most: usize, least: usize, lost: usize) -> usize {
 
 /// Returns a paragraph that names what is left out: paragraphs, and files that are neither included nor beside the mail.
 /// `None` if nothing is.
-fn left_out(pieces: &[Piece], included: &[bool], lost: usize) -> Option<String> {
-    let left = || pieces.iter().zip(included).filter(|(_, included)| !**included);
-    let spare = left().filter_map(|(piece, _)| match piece {
-        Piece::Spare { name, text, .. } if !text.is_empty() => Some(*name),
+fn left_out(pieces: &[Piece], included: &[bool], lost: &[usize]) -> Option<String> {
+    let left =
+        || pieces.iter().zip(lost).zip(included).filter(|(_, is_in)| !**is_in).map(|(it, _)| it);
+    let spare = left().filter_map(|(piece, lost)| match piece {
+        Piece::Spare { name, text, .. } if !text.is_empty() => Some((*name).to_owned()),
         Piece::Sentences { name, blocks, most, least } => {
-            let number = number_of_whole(blocks, room(*most, *least, lost));
-            (number < blocks.len()).then_some(*name)
+            let number = number_of_whole(blocks, room(*most, *least, *lost));
+            (number < blocks.len()).then(|| format!("more about {name}"))
         }
         _ => None,
     });
     let files = left().filter_map(|(piece, _)| match piece {
-        Piece::File { name, is_beside: false, .. } => Some(&**name),
+        Piece::File { name, is_beside: false, .. } => Some(name.clone()),
         _ => None,
     });
-    let said = |names: Vec<&str>, head: &str| {
+    let said = |names: Vec<String>, head: &str| {
         (!names.is_empty()).then(|| sentence(format!("{head}: {}.", names.join(", "))))
     };
     let said = [
@@ -251,6 +270,24 @@ mod tests {
         assert_eq!(of(40), [12, 4]);
         assert_eq!(of(46), [6, 4]);
         assert_eq!(of(48), [6, 1]);
+    }
+
+    /// Room for the file is taken from both paragraphs. The first one gets back what is left.
+    #[test]
+    fn paragraphs_that_shrink_use_all_the_room() {
+        let sentences = |name: &'static str| Piece::Sentences {
+            name,
+            blocks: (0..10).map(|number| sentence(format!("{name} {number}."))).collect(),
+            most: 10,
+            least: 2,
+        };
+        let file =
+            Piece::File { name: "file".into(), text: Some(lines("file", 45)), is_beside: false };
+        let pieces = [sentences("cause"), sentences("builds"), file];
+        let text = body(&pieces, 0, |_| String::new());
+        assert_eq!(text.lines().count(), MOST, "{text}");
+        let of = |word| text.lines().filter(|line| line.starts_with(word)).count();
+        assert_eq!(["cause", "builds", "file"].map(of), [6, 5, 45]);
     }
 
     #[test]
