@@ -274,7 +274,8 @@ fn programs_go_beside_a_mail() {
     assert_eq!(fs::read(beside).unwrap(), b"\x7fELF");
     fs::write(&program, b"other").unwrap();
     let (said, beside) = mail("changed");
-    assert_eq!(said.err, "own is not attached: it is gone or was changed\n");
+    let gone = format!("own is not attached: {} is gone or was changed\n", program.display());
+    assert_eq!(said.err, gone);
     assert!(!beside.exists());
 }
 

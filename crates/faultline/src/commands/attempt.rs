@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
-use compare::split_columns;
+use compare::{RowVerdict, split_columns};
 use lab::{Lab, Progress, RunOptions, RunSummary};
 use model::{Architecture, Boot, Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
 use plan::Request;
@@ -278,6 +278,7 @@ fn answer(
         text += &format!("{nothing}\n");
     } else if comparison.variants.iter().any(|variant| variant.complete > 0) {
         text += &report::verdicts(comparison);
+        text += addresses(&analysis);
         text += &report::headlines(&analysis.explained_with_reasons());
         text += &report::builds(comparison);
         text += "\n";
@@ -297,6 +298,29 @@ fn answer(
         }
     }
     Ok(text)
+}
+
+/// The least luck floor of a row, as a share of its figure, at which it is worth fixing addresses.
+const LARGE_FLOOR: f64 = 0.05;
+
+/// What to do against random addresses, if they may be what makes luck floors large.
+fn addresses(analysis: &Analysis) -> &'static str {
+    let Analysis { comparison, experiment, .. } = analysis;
+    let is_large = |it: &RowVerdict<'_>, column| {
+        let share = || Some(it.row.floor(column)? / it.row.base(column)?);
+        share().is_some_and(|share| share >= LARGE_FLOOR)
+    };
+    let mut columns = 1..comparison.variants.len();
+    let any = columns.any(|column| comparison.verdicts(column).any(|it| is_large(&it, column)));
+    let command = experiment.workloads.iter().flat_map(|it| &it.manifest.command);
+    let is_fixed = command.into_iter().any(|word| word.contains("setarch"));
+    match experiment.mode {
+        Mode::Exact if any && !is_fixed => {
+            "Luck is large here. The program has random addresses, and where a kernel puts its memory can be a \
+             part of the change: `setarch -R PROGRAM ARGUMENT...` fixes them.\n"
+        }
+        _ => "",
+    }
 }
 
 /// A sentence for each kernel whose boots failed, with the first reason.

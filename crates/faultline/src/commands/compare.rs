@@ -214,10 +214,14 @@ fn add_programs(analysis: &Analysis, beside: &mut Vec<(String, Vec<u8>)>) {
         match content.filter(|_| !is_taken) {
             Some(content) => beside.push((name.to_owned(), content)),
             None => {
-                let why = if is_taken {
-                    "another file has its name"
-                } else {
-                    "it is gone or was changed"
+                let shown = path.display().to_string();
+                let why = match is_taken {
+                    true => "another file has its name".to_owned(),
+                    false if path.is_relative() => format!(
+                        "{} is not in this directory, or was changed; the run was started in another one",
+                        escape(&shown)
+                    ),
+                    false => format!("{} is gone or was changed", escape(&shown)),
                 };
                 say(&format!("{} is not attached: {why}", escape(name)));
             }
