@@ -236,6 +236,7 @@ fn boots_that_the_host_spoilt_are_repeated_by_the_next_search() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn the_option_that_changed_a_phase_is_found_before_commits_are_searched() {
     option_is_found(false);
 }

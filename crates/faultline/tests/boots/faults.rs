@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::common::{Bench, experiment, quoted};
+use crate::common::{Bench, LONGEST, experiment, quoted};
 use flight::event::Event;
 use flight::frame::{Frame, Kind};
 use flight::log::Frames;
@@ -44,10 +44,10 @@ fn a_panic_keeps_what_was_recorded() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
 fn a_hang_times_out_and_keeps_what_was_recorded() {
     let bench = Bench::new();
-    let limits = "[machine.limits]\nrun = \"25s\"\n";
-    bench.run(&experiment("hang", &format!("{limits}{}", fault("hang")))).expect(3);
+    bench.run(&experiment("hang", &fault("hang")).replace(LONGEST, "25s")).expect(3);
     let boot = &bench.boots()[0];
     // On a busy host the boot is invalid instead, with the same words.
     let (outcome, late) = (&boot.outcome, "the job was not complete 25s after the agent started");
@@ -70,8 +70,7 @@ fn samples_flow(bench: &Bench) -> bool {
 
 /// Runs `fault sleep`, and calls `strike` with the process ID of QEMU once it has recorded samples.
 fn struck(bench: &Bench, strike: impl FnOnce(&mut std::process::Child, i32)) -> String {
-    let text = experiment("struck", &fault("sleep 600"));
-    let text = format!("{text}\n[machine.limits]\nrun = \"20s\"\n");
+    let text = experiment("struck", &fault("sleep 600")).replace(LONGEST, "20s");
     let file = bench.write("x.toml", &text);
     let mut child = bench.start(&["run", file.to_str().unwrap()]);
     while !samples_flow(bench) {
@@ -245,9 +244,7 @@ fn a_failed_workload_is_reported_and_the_others_count() {
         text.push_str(&format!("[[workload]]\n{workload}\n"));
     }
     text.push_str("[[workload]]\nmanifest = \"strange.toml\"\n");
-    let text = experiment("stuck", &text).replace("boots = 1", "boots = 2");
-    let file = bench.write("x.toml", &text);
-    let said = bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
+    let said = bench.run(&experiment("stuck", &text).replace("boots = 1", "boots = 2")).expect(3);
     for told in ["does not declare, so they have no verdict: Count", "of its manifest: Rate"] {
         assert_eq!(said.err.matches(told).count(), 1, "{}", said.err);
     }
@@ -265,6 +262,7 @@ fn a_failed_workload_is_reported_and_the_others_count() {
     let compared = bench.faultline(&["compare"]).expect(0).out;
     assert!(compared.contains("failed in part"), "{compared}");
     // These boots are done, and have failed.
+    let file = bench.path("x.toml");
     bench.faultline(&["run", file.to_str().unwrap()]).expect(3);
     assert_eq!(bench.boots().len(), boots.len());
 }
@@ -285,7 +283,7 @@ fn an_invalid_parameter_is_reported_before_any_boot() {
                     parameters = { share = 60 }\n";
     let said = bench.run(&experiment("t", workload)).expect(2);
     assert!(said.err.contains("workload `autonuma` cannot have share = \"60\""), "{}", said.err);
-    assert!(said.err.contains("x.toml:11:"), "{}", said.err);
+    assert!(said.err.contains("x.toml:12:"), "{}", said.err);
     assert!(said.err.contains("a number above 0, at most 45"), "{}", said.err);
     for (set, told) in [
         (

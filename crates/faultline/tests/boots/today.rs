@@ -17,6 +17,8 @@ cpus = "2-3"
 memory = "256M"
 [[machine.node]]
 memory = "256M"
+[machine.limits]
+run = "15m"
 [[machine.disk]]
 size = "256M"
 filesystem = "ext4"
