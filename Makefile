@@ -141,7 +141,7 @@ deny: target/tools/bin/cargo-deny
 	else echo "skipped: advisories, whose list cannot be fetched here"; fi
 
 target/tools/bin/cargo-deny: | deps
-	$(CARGO) install --locked --root target/tools cargo-deny@0.20.2
+	$(CARGO) install --locked --debug --root target/tools cargo-deny@0.20.2
 
 bench: guest plugin
 	$(CARGO) run --locked --release -p bench-sampler
