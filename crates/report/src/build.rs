@@ -93,6 +93,10 @@ pub(crate) fn states(explanation: &Explanation) -> Option<String> {
     };
     let differ = |it: &Fact| format!("{} is {} instead of {}", it.name, value(it, 1), value(it, 0));
     let differ: Vec<String> = explanation.states.iter().map(differ).collect();
+    let has_damon =
+        explanation.states.iter().any(|it| it.values.iter().flatten().any(|it| it == DAMON));
+    let off =
+        if has_damon { "; `damon_stat.enabled=0` on the command line turns DAMON off" } else { "" };
     let axes: Vec<&str> = explanation.states.iter().filter_map(|it| axis(it.name)).collect();
     let tell = match &axes[..] {
         [] => String::new(),
@@ -103,12 +107,15 @@ pub(crate) fn states(explanation: &Explanation) -> Option<String> {
     };
     (!differ.is_empty()).then(|| {
         format!(
-            "{} ran in another state: {}. A part of the change can come from that{tell}.",
+            "{} ran in another state: {}. A part of the change can come from that{tell}{off}.",
             excerpt(&explanation.new.name),
             differ.join("; ")
         )
     })
 }
+
+/// The state of DAMON by which kernels watch accesses from their start (mm/damon/stat.c). Its thread makes floors wider.
+const DAMON: &str = "damon_stat";
 
 /// Returns the axis of a matrix that sets a state.
 fn axis(state: &str) -> Option<&'static str> {

@@ -26,7 +26,8 @@ pub fn architecture<'a>(boots: impl Iterator<Item = &'a Boot>) -> Architecture {
 }
 
 /// The kernel's instructions of each class that a side executed, in one phase or in the measured phases. Empty if a seed
-/// did not count classes.
+/// did not count classes. On one CPU some kernels replace their `lock` prefixes when they boot, and others do not, so
+/// locked instructions are left out there.
 pub fn classes(
     base: &VariantBoots<'_>,
     new: &VariantBoots<'_>,
@@ -47,8 +48,11 @@ pub fn classes(
         let is_function = |place: &Place| matches!(place, Place::Function { .. });
         of.map(|it| it.costs.sum(class.name(), is_function).cast_signed()).sum()
     };
+    let has_several = sides.iter().any(|boot| boot.facts.cpus > 1);
     let rows = Class::ALL.map(|class| (class, sides.map(|boot| sum(boot, class))));
-    let rows = rows.into_iter().filter(|(_, sides)| sides.iter().any(|count| *count > 0));
+    let rows = rows.into_iter().filter(|(class, sides)| {
+        (*class != Class::Locked || has_several) && sides.iter().any(|count| *count > 0)
+    });
     let rows = rows.filter_map(|(class, sides)| {
         Some(ClassCost { cost: class.cost(), instructions: sides.difference()? })
     });

@@ -104,7 +104,11 @@ pub fn headlines(
         let Held { function, divided, offset } = held.unwrap_or_default();
         let (function, divided) = match at_equal_entries {
             // Paths and totals are not at equal entries; only the cost of an entry is.
-            true => (function.and_then(|it| share_at_equal_entries(it, &kernel)), None),
+            true => {
+                let parts = divided.into_iter().flat_map(|it| it.parts);
+                let mut all = function.into_iter().chain(parts);
+                (all.find_map(|it| share_at_equal_entries(it, &kernel)), None)
+            }
             false => (function, divided),
         };
         let phase = phase.to_owned();

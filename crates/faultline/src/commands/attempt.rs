@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
-use compare::{RowVerdict, split_columns};
+use compare::{FEWEST_FOR_LISTS, RowVerdict, split_columns};
 use lab::{Lab, Progress, RunOptions, RunSummary};
 use model::{Architecture, Boot, Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
 use plan::Request;
@@ -306,12 +306,19 @@ const LARGE_FLOOR: f64 = 0.05;
 /// What to do against random addresses, if they may be what makes luck floors large.
 fn addresses(analysis: &Analysis) -> &'static str {
     let Analysis { comparison, experiment, .. } = analysis;
+    // Fewer seeds make a floor large by themselves.
+    let is_known = |column: usize| {
+        let sides = [0, column].map(|side| comparison.variants[side].complete);
+        sides.into_iter().all(|complete| complete >= FEWEST_FOR_LISTS as usize)
+    };
     let is_large = |it: &RowVerdict<'_>, column| {
         let share = || Some(it.row.floor(column)? / it.row.base(column)?);
         share().is_some_and(|share| share >= LARGE_FLOOR)
     };
     let mut columns = 1..comparison.variants.len();
-    let any = columns.any(|column| comparison.verdicts(column).any(|it| is_large(&it, column)));
+    let any = columns.any(|column| {
+        is_known(column) && comparison.verdicts(column).any(|it| is_large(&it, column))
+    });
     let command = experiment.workloads.iter().flat_map(|it| &it.manifest.command);
     let is_fixed = command.into_iter().any(|word| word.contains("setarch"));
     match experiment.mode {

@@ -190,6 +190,13 @@ pub fn in_short(it: &Headline) -> Vec<String> {
         let is_listed = parts.len() > 1;
         is_listed.then(|| format!("Change{within}{}", listed(of, &parts, number_in_short(&parts))))
     };
+    let tree = |of: &Holder| {
+        let per_entry = if of.parts_per_entry { " per entry" } else { "" };
+        let tree = in_tree(&parts(of))?;
+        Some(format!("Of the change{per_entry} in {}, {tree}", called(of)))
+    };
+    let parts_of_it = it.divided.iter().flat_map(|it| &it.parts);
+    let tree = it.function.iter().chain(parts_of_it).find_map(tree);
     let rest: Vec<String> = match &it.divided {
         None => it.function.iter().filter_map(|of| list(of, String::new())).collect(),
         Some(Divided { parts, .. }) => {
@@ -199,7 +206,7 @@ pub fn in_short(it: &Headline) -> Vec<String> {
             figures.chain(list).collect()
         }
     };
-    [headline(it)].into_iter().chain(rest).collect()
+    [headline(it)].into_iter().chain(tree).chain(rest).collect()
 }
 
 /// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
@@ -209,7 +216,8 @@ fn own(holder: &Holder, fewest: usize) -> String {
     if parts.len() < 2 || fewest == 0 {
         return String::new();
     }
-    format!(" Change{}", listed(holder, &parts, number(&parts, fewest)))
+    let tree = in_tree(&parts).map(|it| format!(" Of this, {it}")).unwrap_or_default();
+    format!(" Change{}{tree}", listed(holder, &parts, number(&parts, fewest)))
 }
 
 /// Returns the functions in a holder that changed.
@@ -254,6 +262,26 @@ fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
     let per_entry = if holder.parts_per_entry { " per entry" } else { "" };
     let luck = if is_mostly_luck(parts) { " Most of this may be luck." } else { "" };
     format!("{per_entry}, by function: {}.{luck}", all.join(", "))
+}
+
+/// How names of functions of the tree of mappings begin (lib/maple_tree.c, since Linux 6.1).
+const TREE: [&str; 6] = ["ma_", "mab_", "mas_", "mt_", "mte_", "mtree_"];
+/// The least share of a change in the tree of mappings at which it is mentioned.
+const LARGE_IN_TREE: f64 = 0.25;
+
+/// Returns the end of a sentence on what of the change of these functions is in the tree of mappings. `None` if it is
+/// little.
+fn in_tree(parts: &[&OwnCost]) -> Option<String> {
+    let all: f64 = parts.iter().copied().map(change_of).sum();
+    let is_of_tree = |it: &&OwnCost| TREE.iter().any(|begin| it.name.starts_with(begin));
+    let tree: f64 = parts.iter().copied().filter(is_of_tree).map(change_of).sum();
+    ((tree / all).abs() >= LARGE_IN_TREE).then(|| {
+        format!(
+            "{} is in the tree of mappings: how full its nodes are depends on all mappings of the program, and no luck \
+             floor covers that.",
+            words::signed(tree, 0)
+        )
+    })
 }
 
 /// Returns whether half of the change of these functions or more may be luck.
@@ -392,6 +420,9 @@ fn unnamed(it: &Headline) -> String {
     }
 }
 
+/// Shares whose sum differs from 100 % by so much are of functions of which one calls another.
+const OVERLAP: f64 = 0.5;
+
 /// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed,
 /// unless one of them calls another.
 fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
@@ -408,7 +439,9 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
     if rest.abs() >= 0.05 {
         shares.push(format!("{rest:.1} % elsewhere"));
     }
-    let named = shares.join(", ");
+    let overlap =
+        if tenths(all - 1.0).abs() >= OVERLAP { " (one of them calls another)" } else { "" };
+    let named = shares.join(", ") + overlap;
     let largest = if parts.len() == 1 { "the largest part" } else { "the largest parts" };
     match complete {
         true => named,

@@ -1,7 +1,6 @@
 //! Tables of the kernel's cost by what made it execute, and of its instructions by class.
 
 use compare::{ClassCost, Explanation, Reason, Section};
-use model::Class;
 
 use super::headline::within;
 use super::view::{HEADS, ranking, row};
@@ -36,7 +35,5 @@ pub fn classes(explanation: &Explanation, section: &Section) -> Option<Block> {
     let title = format!("Kernel instructions{} by class", within(section));
     let of = |it: &ClassCost| format!("{} (--cost {})", it.cost.unit, it.cost.name);
     let rows = all.iter().map(|it| row(of(it), &it.instructions)).collect();
-    let has_locked = all.iter().any(|it| it.cost.name == Class::Locked.name());
-    let foot = has_locked.then(|| LOCKED_ON_ONE_CPU.to_owned());
-    (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, foot.into_iter().collect()))
+    (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, Vec::new()))
 }

@@ -175,6 +175,26 @@ fn many_small_changes_are_told() {
     assert!(said(100, 9.0).contains(&cut), "{}", said(100, 9.0));
 }
 
+#[test]
+fn what_is_in_the_tree_of_mappings_is_said() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let said = |tree: f64| {
+        let own = [("mas_wr_split", tree), ("mab_mas_cp", 5.0), ("do_brk_flags", 60.0)];
+        let part = |(name, new): (&str, f64)| OwnCost {
+            name: name.into(),
+            own: [0.0, new],
+            ..OwnCost::default()
+        };
+        let parts = own.map(part).into();
+        let holder = Holder { parts, ..holder(true, [10.0, 100.0], [5.0, 5.0]) };
+        let text =
+            report::explain(&explanation, &[headline("run", 1450.0, Some(holder))], None, 10);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(said(20.0).contains("Of this, +25 is in the tree of mappings: how full its nodes are"));
+    assert!(!said(10.0).contains("in the tree of mappings"));
+}
+
 /// The shares add up to 100 % as printed.
 #[test]
 fn a_change_that_divides_is_told_by_its_parts() {
@@ -232,6 +252,10 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let some = said(&headline(false, None));
     let largest = "the largest parts:";
     assert!(some.starts_with(&format!("{begins}: {largest} {shares} {figures}")), "{some}");
+    let mut overlapping = headline(true, None);
+    overlapping.divided.as_mut().unwrap().elsewhere += 0.01;
+    let called_in = "9.9 % elsewhere (one of them calls another).";
+    assert!(said(&overlapping).contains(called_in), "{}", said(&overlapping));
     let below = said(&headline(true, Some(part("sys", 1.0, None))));
     let caller =
         "100.0 % of the change in sys and what it calls: 1,000 before, 1,300 now (30.00 % more).";
