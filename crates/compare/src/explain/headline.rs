@@ -142,3 +142,42 @@ fn share_at_equal_entries(holder: Holder, kernel: &Difference) -> Option<Holder>
     let share = per_entry * (before + now) / 2.0 / kernel.change();
     (share >= HALF).then_some(Holder { share, ..holder })
 }
+
+#[cfg(test)]
+mod tests {
+    use model::Boot;
+
+    use super::super::Path;
+    use super::super::tests::{executed, explained};
+    use super::*;
+    use crate::testing::{manifest, used};
+
+    /// A thread that runs by luck hides a change of the total. The function that became dearer is named all the same.
+    #[test]
+    fn a_part_of_a_change_is_named_at_equal_entries() {
+        let seeds = |cost: u64| -> Vec<Boot> {
+            let of = |scans: u64| {
+                executed(&[("read", "", 100, 100 * cost), ("scan", "", scans, 100 * scans)])
+            };
+            [10, 90, 40, 20, 70].map(of).into()
+        };
+        let explanation = explained(&seeds(100), &seeds(130));
+        let path = |frames: [&str; 2], [base, new]: [f64; 2]| Path {
+            frames: frames.map(str::to_owned).into(),
+            base,
+            new,
+        };
+        let paths = Paths {
+            followed: true,
+            paths: vec![
+                path(["kernel", "read"], [10_000.0, 13_000.0]),
+                path(["kernel", "scan"], [4_200.0, 5_000.0]),
+            ],
+        };
+        let used = used(manifest());
+        let [headline] = &headlines(&explanation, &used, |_| paths.clone())[..] else { panic!() };
+        assert!(headline.at_equal_entries && headline.divided.is_none());
+        let holder = headline.function.as_ref().unwrap();
+        assert_eq!((&*holder.name, holder.share), ("read", 1.0));
+    }
+}

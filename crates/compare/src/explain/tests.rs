@@ -123,35 +123,6 @@ fn equal_entries_show_what_luck_hides() {
     assert_eq!(all(&seeds(100), &seeds(1000)).totals.hidden(), None);
 }
 
-/// A thread that runs by luck hides a change of the total. The function that became dearer is named all the same.
-#[test]
-fn a_part_of_a_change_is_named_at_equal_entries() {
-    let seeds = |cost: u64| -> Vec<Boot> {
-        let of = |scans: u64| {
-            executed(&[("read", "", 100, 100 * cost), ("scan", "", scans, 100 * scans)])
-        };
-        [10, 90, 40, 20, 70].map(of).into()
-    };
-    let explanation = explained(&seeds(100), &seeds(130));
-    let path = |frames: [&str; 2], [base, new]: [f64; 2]| Path {
-        frames: frames.map(str::to_owned).into(),
-        base,
-        new,
-    };
-    let paths = Paths {
-        followed: true,
-        paths: vec![
-            path(["kernel", "read"], [10_000.0, 13_000.0]),
-            path(["kernel", "scan"], [4_200.0, 5_000.0]),
-        ],
-    };
-    let used = used(manifest());
-    let [headline] = &headlines(&explanation, &used, |_| paths.clone())[..] else { panic!() };
-    assert!(headline.at_equal_entries && headline.divided.is_none());
-    let holder = headline.function.as_ref().unwrap();
-    assert_eq!((&*holder.name, holder.share), ("read", 1.0));
-}
-
 #[test]
 fn only_seeds_of_both_sides_count() {
     let seed = |boot_index, more: u64| Boot {
