@@ -84,10 +84,10 @@ pub fn surroundings<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -
 type Rule<'a> = &'a dyn Fn(&OwnCost, &OwnCost) -> bool;
 
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, two loops that do the same, or two whose names differ in underscores at their ends or in `_noprof`. Then calls do: two
-/// that only one side executed each in the same place, and a function that both sides executed, with one that it alone
-/// calls on one side, as if it were inlined on the other side. Both are about as large. Equal sizes alone are no evidence.
-/// The largest change is first.
+/// executed each, two loops that do the same, or two whose names differ in underscores at their ends or in `_noprof`. Then
+/// calls do: two that only one side executed each in the same place, and a function that both sides executed, with one
+/// that it alone calls on one side, as if it were inlined on the other side. Both are about as large. Equal sizes alone
+/// are no evidence. The largest change is first.
 pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);

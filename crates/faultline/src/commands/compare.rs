@@ -218,7 +218,7 @@ fn add_programs(analysis: &Analysis, beside: &mut Vec<(String, Vec<u8>)>) {
                 let why = match is_taken {
                     true => "another file has its name".to_owned(),
                     false if path.is_relative() => format!(
-                        "{} is not in this directory, or was changed; the run was started in another one",
+                        "{} was changed or is not here; where the run was started, it may be",
                         escape(&shown)
                     ),
                     false => format!("{} is gone or was changed", escape(&shown)),
