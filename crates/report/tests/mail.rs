@@ -88,6 +88,24 @@ fn two(mode: Mode, scale: f64) -> Case {
     Case::new(mode, &[("6.1", old), ("6.12", new)])
 }
 
+#[test]
+fn a_machine_without_huge_pages_is_said_to_be_one() {
+    let mail = |thp: [&str; 2]| {
+        let mut case = two(Mode::Measured, 1.3);
+        for (boots, thp) in case.boots.iter_mut().zip(thp) {
+            let found = format!("found by autonuma: THP = {thp}; swap = none");
+            boots.iter_mut().for_each(|boot| boot.notes = vec![found.as_str().into()]);
+        }
+        case.mail(|_| ()).0
+    };
+    let without = "2 nodes, 2G; no transparent huge pages; kvm";
+    assert!(mail(["never", "never"]).contains(without), "{}", mail(["never", "never"]));
+    for thp in [["always", "never"], ["always", "always"]] {
+        assert!(!mail(thp).contains("no transparent"));
+    }
+    assert!(!two(Mode::Measured, 1.3).mail(|_| ()).0.contains("no transparent"));
+}
+
 /// Checks that the mail follows RFC 5322 (headers, an empty line, a body) and the rules of the mailing
 /// lists.
 fn assert_sendable(mail: &str) {
