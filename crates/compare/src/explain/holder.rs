@@ -46,6 +46,9 @@ pub struct Divided {
     pub complete: bool,
     /// The share of the change that is in none of them.
     pub elsewhere: f64,
+    /// The share of the change by which callees of the kernel that are none of them offset each other: system calls,
+    /// exceptions, interrupts, softirqs and kernel threads.
+    pub offset_elsewhere: f64,
 }
 
 /// The function that holds a change.
@@ -245,10 +248,19 @@ fn divided(parts: Vec<Holder>, kernel: Call<'_, '_>) -> Divided {
     let is_in = |(frames, _): &Walked<'_>| {
         parts.iter().any(|it| calls_it(frames, it.within.as_deref(), &it.name))
     };
-    let others = kernel.paths.iter().filter(|path| !is_in(path)).map(|(_, path)| *path);
-    let [base, new] = sums(others);
-    let elsewhere = (new - base) / kernel.change();
-    Divided { parts, complete: elsewhere.abs() <= REST, elsewhere }
+    let others: Vec<&Walked<'_>> = kernel.paths.iter().filter(|path| !is_in(path)).collect();
+    // Paths are in order, so those with one callee of the kernel follow each other.
+    let callees = others.chunk_by(|one, other| one.0.get(1) == other.0.get(1));
+    let changes = callees.map(|paths| {
+        let [base, new] = sums(paths.iter().map(|(_, path)| *path));
+        (new - base) / kernel.change()
+    });
+    let [more, fewer] = changes.fold([0.0; 2], |[more, fewer], change: f64| {
+        [more + change.max(0.0), fewer - change.min(0.0)]
+    });
+    let elsewhere = more - fewer;
+    let offset_elsewhere = more.min(fewer);
+    Divided { parts, complete: elsewhere.abs() <= REST, elsewhere, offset_elsewhere }
 }
 
 /// Names each function once. Calls in several places may be of one function. Figures of all its calls contain those within

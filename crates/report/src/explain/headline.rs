@@ -420,12 +420,14 @@ fn unnamed(it: &Headline) -> String {
     }
 }
 
+/// The least share of a change by which changes elsewhere offset each other that is mentioned.
+const HIDDEN: f64 = 0.05;
 /// Shares whose sum differs from 100 % by so much are of functions of which one calls another.
 const OVERLAP: f64 = 0.5;
 
 /// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed,
 /// unless one of them calls another.
-fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
+fn shares(Divided { parts, complete, elsewhere, offset_elsewhere }: &Divided) -> String {
     let tenths = |share: f64| (1000.0 * share).round() / 10.0;
     let all = elsewhere + parts.iter().map(|it| it.share).sum::<f64>();
     let mut rest = 100.0 + tenths(all - 1.0);
@@ -436,8 +438,10 @@ fn shares(Divided { parts, complete, elsewhere }: &Divided) -> String {
         let of = if place == 0 { " of the change" } else { "" };
         shares.push(format!("{share:.1} %{of} in {}", called(part)));
     }
-    if rest.abs() >= 0.05 {
-        shares.push(format!("{rest:.1} % elsewhere"));
+    let hides = *offset_elsewhere >= HIDDEN;
+    if rest.abs() >= 0.05 || hides {
+        let hidden = if hides { ", where larger changes offset each other" } else { "" };
+        shares.push(format!("{rest:.1} % elsewhere{hidden}"));
     }
     let overlap =
         if tenths(all - 1.0).abs() >= OVERLAP { " (one of them calls another)" } else { "" };

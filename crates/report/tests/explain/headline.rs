@@ -225,7 +225,12 @@ fn a_change_that_divides_is_told_by_its_parts() {
         phase: "run".into(),
         kernel: Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) },
         function,
-        divided: Some(Divided { parts: parts.clone(), complete, elsewhere: 0.0898 }),
+        divided: Some(Divided {
+            parts: parts.clone(),
+            complete,
+            elsewhere: 0.0898,
+            offset_elsewhere: 0.04,
+        }),
         offset: Vec::new(),
         unit: "instructions".into(),
         at_equal_entries: false,
@@ -254,7 +259,9 @@ fn a_change_that_divides_is_told_by_its_parts() {
     assert!(some.starts_with(&format!("{begins}: {largest} {shares} {figures}")), "{some}");
     let mut overlapping = headline(true, None);
     overlapping.divided.as_mut().unwrap().elsewhere += 0.01;
-    let called_in = "9.9 % elsewhere (one of them calls another).";
+    overlapping.divided.as_mut().unwrap().offset_elsewhere = 0.06;
+    let called_in =
+        "9.9 % elsewhere, where larger changes offset each other (one of them calls another).";
     assert!(said(&overlapping).contains(called_in), "{}", said(&overlapping));
     let below = said(&headline(true, Some(part("sys", 1.0, None))));
     let caller =

@@ -246,7 +246,8 @@ fn functions_of_the_workloads_module_are_not_the_finding() {
         Holder { name: name.into(), share, ..function }
     };
     let parts = vec![part("alloc", 0.499), part("free", 0.475)];
-    headline.divided = Some(Divided { parts, complete: true, elsewhere: 0.026 });
+    headline.divided =
+        Some(Divided { parts, complete: true, elsewhere: 0.026, offset_elsewhere: 0.0 });
     let mut explained = explained();
     let mut section = explained.explanation.all.clone().unwrap();
     section.phase = Some("System-NUMA01".into());

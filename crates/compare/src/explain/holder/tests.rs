@@ -91,6 +91,22 @@ fn a_bypassed_function_holds_no_change() {
 }
 
 #[test]
+fn changes_elsewhere_can_offset_each_other() {
+    let boot = [executed(&[("a", "", 1, 10), ("b", "", 1, 10)])];
+    let section = all(&boot, &boot);
+    let calls = paths(&[
+        ("kernel a", 1000.0, 1600.0),
+        ("kernel b", 1000.0, 1400.0),
+        ("kernel c", 1000.0, 1020.0),
+        ("kernel c more", 1000.0, 1080.0),
+        ("kernel d", 1000.0, 900.0),
+    ]);
+    let Divided { parts, complete, elsewhere, offset_elsewhere } =
+        by_calls(&section, &calls).divided.unwrap();
+    assert_eq!((parts.len(), complete, elsewhere, offset_elsewhere), (2, true, 0.0, 0.1));
+}
+
+#[test]
 fn fewer_entries_can_hold_the_change() {
     let boot = |entries: u64, cost: u64| [executed(&[("f", "", entries, entries * cost)])];
     let section = all(&boot(100, 10), &boot(50, 11));
