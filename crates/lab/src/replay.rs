@@ -270,6 +270,9 @@ fn same(boot: BootId, what: &'static str, was: &str, is: &str) -> Result<(), Rep
     }
 }
 
+/// The most letters of a line of a log that a difference shows.
+const LONGEST: usize = 120;
+
 /// Returns the first difference between the stored boot and the new one; `None` if they are the
 /// same.
 fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
@@ -280,9 +283,15 @@ fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
         ));
     }
     if kept.console != boot.console {
-        let mut lines = kept.console.lines().zip(boot.console.lines());
-        return Some(match lines.position(|(a, b)| a != b) {
-            Some(place) => format!("the log differs from line {} on", place + 1),
+        let lines = kept.console.lines().zip(boot.console.lines());
+        // The guest wrote these lines, so they are quoted, and cut.
+        let cut = |line: &str| format!("{:?}", line.chars().take(LONGEST).collect::<String>());
+        return Some(match (1..).zip(lines).find(|(_, (was, is))| was != is) {
+            Some((number, (was, is))) => format!(
+                "the log differs from line {number} on: {} instead of {}",
+                cut(is),
+                cut(was)
+            ),
             None => "one log is longer than the other".to_owned(),
         });
     }
@@ -294,4 +303,22 @@ fn difference(kept: &Boot, boot: &Boot) -> Option<String> {
         return Some(format!("the profile of {} differs in phase `{}`", kept.workload, kept.phase));
     }
     (kept.profiles.len() != boot.profiles.len()).then(|| "the profile has other phases".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_differ_are_shown() {
+        let boot = |console: &str| Boot { console: console.into(), ..Boot::default() };
+        let stored = boot("one\ntwo\n");
+        let differs = |console: &str| difference(&stored, &boot(console));
+        assert_eq!(differs("one\ntwo\n"), None);
+        let said = "the log differs from line 2 on: \"t\\u{1b}o\" instead of \"two\"";
+        assert_eq!(differs("one\nt\x1bo\nthree\n").unwrap(), said);
+        assert_eq!(differs("one\n").unwrap(), "one log is longer than the other");
+        let long = differs(&"x".repeat(1000)).unwrap();
+        assert!(long.len() < 300, "{long}");
+    }
 }
