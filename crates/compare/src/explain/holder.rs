@@ -46,8 +46,7 @@ pub struct Divided {
     pub complete: bool,
     /// The share of the change that is in none of them.
     pub elsewhere: f64,
-    /// The share of the change by which callees of the kernel that are none of them offset each other: system calls,
-    /// exceptions, interrupts, softirqs and kernel threads.
+    /// The share of the change by which reasons elsewhere offset each other: some have so much more, others as much less.
     pub offset_elsewhere: f64,
 }
 

@@ -422,7 +422,7 @@ fn unnamed(it: &Headline) -> String {
 
 /// The least share of a change by which changes elsewhere offset each other that is mentioned.
 const HIDDEN: f64 = 0.05;
-/// Shares whose sum differs from 100 % by so much are of functions of which one calls another.
+/// If the sum of the shares differs from 100 % by this much or more, one of the functions calls another.
 const OVERLAP: f64 = 0.5;
 
 /// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed,
