@@ -17,7 +17,7 @@ use crate::{CONSOLE_FILE, Emulator, Engine, Exact, RECORDER_FILE, Vm, disks};
 /// The connection of the guest's serial console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
-    /// To a file. QMP uses QEMU's standard input and output.
+    /// To a file. QMP uses QEMU's standard input and output, and starts the guest.
     File,
     /// To the terminal, shared with QEMU's monitor (C-a c), with a copy in the file.
     Terminal,
@@ -244,7 +244,8 @@ impl Arguments {
         match console {
             Console::File => {
                 self.option("-chardev", with_path("file,id=console", "path", path));
-                self.flags("-qmp stdio");
+                // The monitor starts the guest once it hears events.
+                self.flags("-S -qmp stdio");
             }
             Console::Terminal => {
                 let terminal = "stdio,id=console,mux=on,signal=off";

@@ -47,11 +47,12 @@ struct Data {
 }
 
 impl Monitor {
-    /// Starts to read the QMP of a process that was just started.
+    /// Starts to read the QMP of a process that was just started, and lets its guest start. So no event is missed, and
+    /// QEMU's main loop does not handle these commands while the guest runs.
     pub fn attach(mut input: ChildStdin, output: ChildStdout) -> Self {
         let (sender, messages) = mpsc::channel();
         // An error means that QEMU has already ended, which the caller notices.
-        let _ = input.write_all(b"{\"execute\": \"qmp_capabilities\"}\n");
+        let _ = input.write_all(b"{\"execute\": \"qmp_capabilities\"}\n{\"execute\": \"cont\"}\n");
         thread::spawn(move || {
             let mut output = BufReader::new(output);
             let mut line = Vec::new();

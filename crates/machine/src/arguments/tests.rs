@@ -70,6 +70,7 @@ fn one_node() {
     -initrd /run/initramfs.cpio
     -append console=ttyS0 panic=-1 quiet cryptomgr.notests tsc=reliable no_timer_check numa_balancing=disable
     -chardev file,id=console,path=/run/console.log
+    -S
     -qmp stdio
     -serial chardev:console
     -object memory-backend-file,id=recorder,share=on,size=268435456,mem-path=/run/flight.bin
