@@ -1,16 +1,18 @@
-//! A library for `LD_PRELOAD` (`ld.so(8)`) that makes the host's wall clock stand still in QEMU.
+//! A library for `LD_PRELOAD` (`ld.so(8)`) that hides the host's time from QEMU, where QEMU lets a guest depend on it.
 //!
-//! QEMU shrinks the emulated CPUs' TLBs if they were too large for 100 ms by `gettimeofday`
-//! (`tlb_mmu_resize_locked` in `accel/tcg/cputlb.c`). An entry in a TLB saves a page walk, which would set
-//! the accessed bit in the page tables, so the host's load would influence the guest. With this library that
-//! time never passes, and a TLB's size depends only on the guest. (With a clock that jumped at random, two
-//! boots differed after 5 seconds of guest time.)
+//! [`gettimeofday`]: QEMU shrinks the emulated CPUs' TLBs if they were too large for 100 ms of the wall clock
+//! (`tlb_mmu_resize_locked` in `accel/tcg/cputlb.c`). An entry in a TLB saves a page walk, which would set the accessed bit
+//! in the page tables, so the host's load would influence the guest. With this library that time never passes, and a
+//! TLB's size depends only on the guest. (With a clock that jumped at random, two boots differed after 5 seconds of guest
+//! time.) Nothing else in our machines depends on this clock. QEMU and its GLib use it for `-rtc clock=host`, the dates of
+//! QMP's events and of messages, migration, sound, VNC, and IPMI. Waits and timers use `clock_gettime(CLOCK_MONOTONIC)`,
+//! which is unchanged. Guest time counts instructions.
 //!
-//! Nothing else in our machines depends on this clock. QEMU and its GLib use it for `-rtc clock=host`, the
-//! dates of QMP's events and of messages, migration, sound, VNC, and IPMI. Waits and timers use
-//! `clock_gettime(CLOCK_MONOTONIC)`, which is unchanged. Guest time counts instructions.
+//! [`main_loop`]: QEMU's main loop moves guest time on only while the thread of the CPUs waits.
 
-#![expect(unsafe_code, reason = "a C function that replaces another one")]
+#![expect(unsafe_code, reason = "C functions that replace others")]
+
+mod main_loop;
 
 use std::ffi::{c_int, c_void};
 

@@ -1,7 +1,8 @@
 //! Exact mode on real kernels: equal inputs give equal boots, and counts add up.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use kernels::Cache;
@@ -256,6 +257,39 @@ fn without_the_plugin(bench: &Bench, boot: &str, cpus: u32) {
     let log = |directory: &Path| machine::read_log(directory).unwrap();
     assert!(log(&with) == log(&without), "the recordings differ on {cpus} CPUs");
     println!("{cpus} CPUs: console and recording are the same without the plugin");
+}
+
+/// With `liblate.so`, QEMU's main loop acts at the worst moment, hundreds of times in a boot.
+#[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
+fn a_late_main_loop_changes_nothing() {
+    let bench = Bench::new();
+    let library = Path::new(env!("CARGO_BIN_EXE_faultline")).with_file_name("examples/liblate.so");
+    assert!(library.exists(), "`cargo build -p stillclock --examples` makes {}", library.display());
+    let script = format!(
+        "#!/bin/sh\n[ -z \"$LD_PRELOAD\" ] || export LD_PRELOAD=\"$LD_PRELOAD:{}\" LATE={}.$$\n\
+         PATH=${{PATH#*:}}\nexec qemu-system-x86_64 \"$@\"\n",
+        library.display(),
+        bench.path("late").display(),
+    );
+    let emulator = bench.write("qemu-system-x86_64", &script);
+    fs::set_permissions(&emulator, Permissions::from_mode(0o755)).unwrap();
+    let kernel = "[[variant]]\nkernel = \"newest\"\n";
+    let rest = format!("{kernel}{}", autonuma("programs = \"NUMA01\", scale = 0.02"));
+    let text = exact("late", 1, "cpus = 2\nmemory = \"512M\"\nnodes = 2", &rest);
+    let file = bench.write("x.toml", &text);
+    let mut command = bench.command(&["run", "--verify", file.to_str().unwrap()]);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", bench.directory.path().display()));
+    bench.said(command).expect(0);
+    bench.faultline(&["replay", "b1"]).expect(0);
+    let entries = fs::read_dir(bench.directory.path()).unwrap().map(Result::unwrap);
+    let times = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("late."))
+        .map(|entry| entry.metadata().unwrap().len());
+    let times: Vec<u64> = times.collect();
+    assert!(times.len() == 2 && times.iter().all(|times| *times > 100), "{times:?}");
+    println!("the main loop was late {times:?} times");
 }
 
 #[test]
