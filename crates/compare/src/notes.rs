@@ -150,7 +150,7 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
     let differing = config::differences(&of_columns);
     Notes {
         states: states(&boots),
-        facts: facts(columns, &of_columns),
+        facts: facts(columns, &of_columns).into_iter().chain(without_thp(&boots)).collect(),
         config: config(columns, &differing),
         builds: builds_of(columns, &of_columns, &differing),
         mixed: columns.iter().flat_map(mixed).collect(),
@@ -215,6 +215,14 @@ fn states(columns: &[Option<&Boot>]) -> Vec<Fact> {
         |name| Fact { name, values: found.iter().map(|it| facts::state(it, name)).collect() };
     let is_off = |fact: &Fact| fact.values.iter().flatten().all(|it| facts::is_off(it));
     STATES.into_iter().map(fact).filter(|it| varies(it) && !is_off(it)).collect()
+}
+
+/// The fact that no kernel had transparent huge pages, which is no difference between their states.
+fn without_thp(columns: &[Option<&Boot>]) -> Option<Fact> {
+    let thp = |boot: &Boot| facts::state(&facts::found(&boot.notes), STATES[0]);
+    let values: Vec<_> = columns.iter().map(|boot| boot.and_then(thp)).collect();
+    let is_off = values.iter().all(|it| it.as_deref() == Some("never"));
+    (is_off && !values.is_empty()).then_some(Fact { name: STATES[0], values })
 }
 
 fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fact> {

@@ -61,6 +61,23 @@ fn what_workloads_left_is_reported() {
 }
 
 #[test]
+fn kernels_without_huge_pages_are_said_to_be_so() {
+    let with = |thp: &str| {
+        let note = format!("found by w: THP = {thp}; swap = none");
+        [Boot { notes: vec![note.as_str().into()], ..boot(0) }]
+    };
+    let facts = |one: &str, other: &str| {
+        let (one, other) = (with(one), with(other));
+        let facts = notes(&columns(&[variant("a"), variant("b")], &[&one, &other])).facts;
+        facts.into_iter().find(|it| it.name == "THP").map(|it| it.values)
+    };
+    assert_eq!(facts("never", "never"), Some(vec![Some("never".into()); 2]));
+    assert_eq!(facts("always", "never"), None);
+    assert_eq!(facts("always", "always"), None);
+    assert!(of_one(&[boot(0)]).facts.iter().all(|it| it.name != "THP"));
+}
+
+#[test]
 fn states_in_which_columns_differ_are_reported() {
     let noted =
         |notes: &[&str]| [Boot { notes: notes.iter().map(|it| (*it).into()).collect(), ..boot(0) }];
