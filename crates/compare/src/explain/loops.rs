@@ -7,10 +7,11 @@ use crate::{Row, WithoutLoops};
 
 /// Functions that are such loops (arch/x86/lib/copy_user_64.S, clear_page_64.S, copy_page_64.S, memset_64.S,
 /// memcpy_64.S), by their names since 5.10.
-const LOOPS: [&str; 11] = [
+const LOOPS: [&str; 12] = [
     "__clear_pages_unrolled", "__clear_user", "clear_page_orig", "clear_user_original",
-    "copy_page_regs", "copy_user_generic_string", "copy_user_generic_unrolled", "memcpy_orig",
-    "memset_orig", "rep_movs_alternative", "rep_stos_alternative",
+    "copy_page_regs", "copy_user_generic_string", "copy_user_generic_unrolled",
+    "copy_user_short_string", "memcpy_orig", "memset_orig", "rep_movs_alternative",
+    "rep_stos_alternative",
 ];
 
 /// Returns whether the function with this name is a loop that copies or clears memory.

@@ -23,7 +23,10 @@ pub fn differences<'a>(columns: &[Option<&'a BootFacts>]) -> Vec<Differing<'a>> 
 /// How the configuration of `variant` differs from the baseline's.
 pub fn difference(variant: &str, differing: &Differing<'_>) -> ConfigDifference {
     let options = differing.iter().flatten();
+    // A number that is 0 and an option that is off say the same where the option changed its type.
+    let is_on = |value: Option<&str>| !matches!(value, Some("0" | "n"));
     let relevant = options.filter(|it| config::is_relevant(it.option));
+    let relevant = relevant.filter(|it| is_on(it.first) || is_on(it.second));
     ConfigDifference {
         variant: variant.to_owned(),
         differing: differing.as_ref().map(Vec::len),
@@ -65,6 +68,14 @@ CONFIG_CC_VERSION_TEXT=\"gcc-14\"
         let [change] = difference.relevant.as_slice() else { panic!("{difference:?}") };
         assert_eq!(change.option, "CONFIG_LRU_GEN_ENABLED");
         assert_eq!((change.baseline.as_deref(), change.value.as_deref()), (Some("n"), Some("y")));
+    }
+
+    /// As `CONFIG_BASE_SMALL` did in 6.10.
+    #[test]
+    fn a_zero_that_became_an_option_that_is_off_does_not_matter() {
+        let [zero, off, on] = ["=0", "=n", "=y"].map(|it| format!("CONFIG_LRU_GEN_ENABLED{it}\n"));
+        let relevant = |new: &str| difference("6.12", &zero, new).relevant.len();
+        assert_eq!([relevant(&off), relevant("CONFIG_X=1\n"), relevant(&on)], [0, 1, 1]);
     }
 
     #[test]
