@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+/// The name of indirect branch tracking.
+pub const IBT: &str = "IBT";
 /// The instruction at which indirect calls may arrive (`CONFIG_X86_KERNEL_IBT`, `-fcf-protection=branch`).
 pub(crate) const ENDBR: &str = "endbr64";
 
@@ -12,7 +14,7 @@ pub(crate) const ENDBR: &str = "endbr64";
 /// Clang document for `-fstack-protector`, `-mindirect-branch`, `-mfunction-return`, `-fsanitize` and
 /// `-fsanitize-coverage`, and `include/linux/{rcupdate,preempt,lockdep,kernel}.h` of the kernel.
 const CALLS: [(&str, &str); 19] = [
-    (ENDBR, "IBT"),
+    (ENDBR, IBT),
     ("__stack_chk_fail", "the stack protector"),
     ("__asan_", "KASAN"),
     ("__kasan_check_", "KASAN"),

@@ -13,7 +13,7 @@ mod symbol;
 
 pub use difference::{Change, CodeDifference, Function, Size, difference};
 pub use image::{Error, Image};
-pub use instrumentation::Instrumentation;
+pub use instrumentation::{IBT, Instrumentation};
 pub use listing::{At, Line, Listing, listings, whole_listings};
 pub use place::{ChangedLine, ChangedPlace, changed_place, differs};
 pub use sources::{Origin, has_debug_information};

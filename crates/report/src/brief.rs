@@ -6,7 +6,7 @@ use model::{INSTRUCTIONS, Mode, count, grouped};
 
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, sections, sentence};
-use crate::explain::{headline, loops};
+use crate::explain::{apart, headline};
 use crate::heading::{is_time, left_out};
 use crate::note::{self, Note};
 use crate::verdicts::{self};
@@ -68,7 +68,7 @@ pub fn headlines(explained: &[Explained]) -> String {
         let said = headline::headlines(&it.headlines, None).into_iter();
         let said = said.chain(headline::by_kernel(it)).chain(headline::start(it));
         let said = said
-            .chain(loops::sentences(&it.explanation, it.headlines.iter()))
+            .chain(apart::sentences(&it.explanation, it.headlines.iter(), |_| true))
             .chain(headline::offset_reasons(it));
         said.map(move |line| format!("{first}{line}"))
     });

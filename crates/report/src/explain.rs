@@ -2,6 +2,7 @@
 //! HTML with a differential flame graph. The difference is one of exact mode, which a page also draws as a
 //! waterfall, or one of sampled profiles ([`mod@sampled`]).
 
+pub mod apart;
 pub mod cause;
 pub mod exact;
 mod figures;
@@ -10,7 +11,6 @@ pub mod headline;
 mod json;
 pub mod lines;
 mod lists;
-pub mod loops;
 mod sampled;
 mod view;
 mod waterfall;

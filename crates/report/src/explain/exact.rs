@@ -8,7 +8,7 @@ use super::flame::{self, Graphs};
 use super::lines;
 use super::lists;
 use super::waterfall::waterfall;
-use super::{headline, loops};
+use super::{apart, headline};
 use super::{page, sampled, view};
 use crate::ascii::{excerpt, few};
 use crate::build;
@@ -84,7 +84,7 @@ fn blocks(
     let is_unasked = explanation.reasons.is_none();
     let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     found.extend(headline::by_reason(asked.clone()).filter(|_| is_unasked));
-    found.extend(loops::sentences(explanation, asked));
+    found.extend(apart::sentences(explanation, asked, |_| true));
     let moved = cause::moved(of_section(headlines, section), section);
     // Of a class, only functions with such instructions are known.
     let causes = match Class::named(&explanation.cost.name) {

@@ -6,7 +6,7 @@ use compare::{Comparison, Explained, Headline, RATE, Reason, RowVerdict};
 use crate::ascii::excerpt;
 use crate::build;
 use crate::document::{self, Block, Column, note, sentence};
-use crate::explain::{cause, headline, loops};
+use crate::explain::{apart, cause, headline};
 use crate::notes;
 use crate::words::{Of, figure, phase_alone};
 
@@ -55,8 +55,9 @@ pub fn functions(
     let others = explained.iter().filter(is_asked).flat_map(|it| {
         let own = it.headlines.iter();
         let own = own.filter(|it| leading.is_none_or(|leading| leading[2] == it.phase));
-        let own = own.filter(move |headline| !is_said_of(comparison, it, &headline.phase));
-        let said = loops::sentences(&it.explanation, own).chain(headline::offset_reasons(it));
+        let has_loops = move |headline: &Headline| !is_said_of(comparison, it, &headline.phase);
+        let apart = apart::sentences(&it.explanation, own, has_loops);
+        let said = apart.chain(headline::offset_reasons(it));
         said.map(|said| first_words(it, explained) + &said)
     });
     // What a change may rest on stands before its details.

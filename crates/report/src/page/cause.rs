@@ -6,7 +6,7 @@ use super::Page;
 use crate::ascii::{excerpt, shell_word};
 use crate::build;
 use crate::document::{Block, note, part};
-use crate::explain::{exact, headline, lines, loops};
+use crate::explain::{apart, exact, headline, lines};
 
 /// Most explanations that are drawn. Others have only their table.
 const MAX_DRAWN: usize = 4;
@@ -30,8 +30,9 @@ fn one(it: &Explained, page: &Page<'_>, is_drawn: bool) -> Vec<Block> {
     let below = headline::legend(&said).into_iter();
     let builds = page.comparison.notes.builds.iter().filter(|build| build.variant == it.variant);
     let below = below.chain(headline::hint(headlines.iter())).chain(builds.map(build::differs));
-    let below =
-        headline::by_kernel(it).chain(loops::sentences(explanation, headlines.iter())).chain(below);
+    let below = headline::by_kernel(it)
+        .chain(apart::sentences(explanation, headlines.iter(), |_| true))
+        .chain(below);
     blocks.extend(below.map(note));
     let section = explanation.section(None).filter(|_| is_drawn && explanation.all.is_some());
     blocks.extend(

@@ -161,6 +161,42 @@ fn loops_that_a_real_machine_does_not_run_are_named() {
 }
 
 #[test]
+fn the_instructions_of_ibt_are_counted() {
+    let mut it = explained();
+    let section = it.explanation.phases.iter_mut().find(|it| it.phase.as_deref() != Some(""));
+    let section = section.unwrap();
+    let phase = section.phase.clone().unwrap();
+    let change = section.totals.kernel.change();
+    it.headlines = vec![headline(&phase, 2000.0, None)];
+    let said = |it: &Explained| common::words(&report::headlines(std::slice::from_ref(it)));
+    assert!(!said(&it).contains("IBT"));
+    let section = it.explanation.phases.iter_mut().find(|it| it.phase.as_ref() == Some(&phase));
+    let largest = section.unwrap().contributions.first_mut().unwrap();
+    let entries = &mut largest.calls.as_mut().unwrap().entries;
+    // Its own entries are too small a part of the change to be named.
+    (entries.base, entries.new) = (change / 2.0, change / 4.0);
+    let entries = *entries;
+    largest.instrumentation.gained.insert(code::IBT);
+    let words = |entries: f64, more: &str| {
+        format!(
+            "Phase {phase}: the endbr64 of IBT, one at each entry, is {} {more}, {:.1} % of the change.",
+            model::grouped(&format!("{:.0}", entries.abs())),
+            100.0 * entries / change
+        )
+    };
+    let gained = words(entries.new, "more");
+    assert!(said(&it).contains(&gained), "{gained}: {}", said(&it));
+    let section = it.explanation.phases.iter_mut().find(|it| it.phase.as_ref() == Some(&phase));
+    let largest = section.unwrap().contributions.first_mut().unwrap();
+    std::mem::swap(&mut largest.instrumentation.gained, &mut largest.instrumentation.lost);
+    let lost = words(-entries.base, "fewer");
+    assert!(said(&it).contains(&lost), "{lost}: {}", said(&it));
+    // Another cost has no such instructions.
+    it.explanation.cost.name = "cr3-writes".into();
+    assert!(!said(&it).contains("IBT"));
+}
+
+#[test]
 fn functions_are_given_in_all_kernels_of_a_split() {
     let mut case = two(Mode::Exact, 1.2);
     let headline = headline("run", 2000.0, Some("change_protection"));
