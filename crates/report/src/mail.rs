@@ -15,7 +15,7 @@ mod tables;
 mod verdicts;
 
 use compare::{Comparison, Explained, Kind, Results, Row, Table, first_columns, split_columns};
-use model::{Mode, count};
+use model::{Mode, STATES, count};
 
 use crate::ascii::escape;
 use crate::brief::{moved_most, tells, with_rows};
@@ -36,22 +36,22 @@ const LIMITS: &str = "What this does not show:";
 const MAX_DESIGN: usize = 24;
 /// Most and least lines about the cause.
 const MAX_CAUSE: usize = 16;
-const MIN_CAUSE: usize = 8;
+const MIN_CAUSE: usize = 6;
 /// Most lines about boots that failed so that there is nothing to compare.
 const MAX_FAILING: usize = 12;
 /// Most and least lines about how the kernels were built and what code differs.
 const MAX_BUILT: usize = 14;
-const MIN_BUILT: usize = 4;
+const MIN_BUILT: usize = 3;
 /// Most lines about what of a change comes from the source.
 const MAX_SPLIT: usize = 14;
 /// Most lines about what made the kernel execute.
 const MAX_REASONS: usize = 14;
 /// Most and least lines about what was compared. What the variants change comes first.
 const MAX_COMPARED: usize = 18;
-const MIN_COMPARED: usize = 6;
+const MIN_COMPARED: usize = 4;
 /// Most and least lines about what the figures do not show.
 const MAX_LIMITS: usize = 14;
-const MIN_LIMITS: usize = 4;
+const MIN_LIMITS: usize = 3;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
@@ -294,10 +294,11 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     // Compilers stand beside the other differences of how kernels were built.
     let has_builds = !comparison.notes.builds.is_empty();
     let notes = notes.filter(|note| !(has_builds && note.topic == notes::COMPILER));
-    // Virtual machines differ only in the memory that their kernels leave free.
+    // Virtual machines differ only in the memory that their kernels leave free. The machine's own note says that they have
+    // no huge pages.
     let machine = reproduce::machine(results);
     let has_machine = machine.is_some();
-    let notes = notes.filter(|note| !(has_machine && note.topic == "machine"));
+    let notes = notes.filter(|note| !(has_machine && ["machine", STATES[0]].contains(&note.topic)));
     let (changed, others): (Vec<Note>, Vec<Note>) =
         notes.partition(|note| notes::CHANGED.contains(&note.topic));
     let (kernels, others): (Vec<Note>, Vec<Note>) =

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{
-    BootFacts, BootId, Machine, Manifest, Millis, Mode, PatchMail, Patched, Profiling, Sampler,
-    StatesFound, Topology, Variant, count,
+    BootFacts, BootId, Disk, DiskKind, Machine, Manifest, Millis, Mode, PatchMail, Patched,
+    Profiling, Sampler, StatesFound, Topology, Variant, count,
 };
 
 use super::fit::Piece;
@@ -248,16 +248,32 @@ impl OneCommand {
     }
 }
 
-/// Returns the options that describe a machine; `None` if it has disks, swap, or uneven nodes.
+/// Returns the options that describe a machine; `None` if it has swap, uneven nodes, or other disks than one of the usual
+/// kind.
 fn machine_options(machine: &Machine) -> Option<String> {
     let topology = &machine.topology;
     let [cpus, nodes] = [topology.cpus(), topology.nodes.len() as u32];
     let even = Topology::even(cpus, topology.memory(), nodes).ok()?;
-    let is_usual = &even == topology && machine.disks.is_empty() && machine.swap.is_none();
+    let disk = match &machine.disks[..] {
+        [] => String::new(),
+        [disk] => format!(" --disk {}", usual_disk(disk)?),
+        _ => return None,
+    };
+    let is_usual = &even == topology && machine.swap.is_none();
     let arch = machine.arch.unless_usual();
     let arch = arch.map(|arch| format!("--arch {} ", arch.name())).unwrap_or_default();
     let memory = topology.memory();
-    is_usual.then(|| format!("{arch}--cpus {cpus} --memory {memory} --nodes {nodes}"))
+    is_usual.then(|| format!("{arch}--cpus {cpus} --memory {memory} --nodes {nodes}{disk}"))
+}
+
+/// Returns the size and the file system of a disk as the option has them; `None` if it has anything else of its own.
+fn usual_disk(disk: &Disk) -> Option<String> {
+    let format = disk.format.as_ref()?;
+    let is_usual = disk.kind == DiskKind::Pmem
+        && format.mkfs.is_empty()
+        && format.options.is_empty()
+        && format.mount == "/disk0";
+    is_usual.then(|| format!("{},{}", disk.size, format.filesystem.name()))
 }
 
 /// Returns the facts of a variant that changes no settings.

@@ -1,5 +1,7 @@
 //! How a run is repeated, in a mail.
 
+use model::{Bytes, Disk, DiskKind, FileSystem, Format};
+
 use super::*;
 
 #[test]
@@ -49,6 +51,7 @@ fn one_command_repeats_a_program_that_is_in_the_mail() {
     assert!(mail.contains(command) && !mail.contains("Also needed"), "{mail}");
     assert!(mail.contains("\nprog.c:\n  int main(void)\n  {\n      ;\n"), "{mail}");
     patches_are_applied_by_the_command(&mut case);
+    a_usual_disk_is_in_the_command(&mut case);
     // A script has its own name, and a setting is not in the command.
     case.experiment.workloads[0].manifest.source = "#!/bin/sh\ntrue\n".into();
     assert!(case.mail(|_| ()).0.contains(" -- ./prog 'a b'\n"));
@@ -91,6 +94,24 @@ fn patches_are_applied_by_the_command(case: &mut Case) {
     case.boots[1][0].facts.patched = Some(Patched { unpatched: "git x".into(), ..patched });
     assert!(!case.mail(|_| ()).0.contains("faultline try"));
     case.boots = packages;
+}
+
+fn a_usual_disk_is_in_the_command(case: &mut Case) {
+    let format = Format {
+        filesystem: FileSystem::Xfs,
+        mkfs: Vec::new(),
+        mount: "/disk0".into(),
+        digest: None,
+        options: String::new(),
+    };
+    let disk = Disk { kind: DiskKind::Pmem, size: Bytes::mib(512), format: Some(format) };
+    case.experiment.machine.disks = vec![disk];
+    let mail = case.mail(|_| ()).0;
+    assert!(mail.contains(" --nodes 2 --disk 512M,xfs --timeout 1s -- ./prog.c"), "{mail}");
+    let format = case.experiment.machine.disks[0].format.as_mut().unwrap();
+    format.mkfs = vec!["-K".into()];
+    assert!(!case.mail(|_| ()).0.contains("faultline try"));
+    case.experiment.machine.disks.clear();
 }
 
 #[test]
