@@ -66,11 +66,21 @@ const FEW_ENTRIES: f64 = 1000.0;
 
 /// Formats the number of entries on both sides.
 pub fn entered(entries: [f64; 2]) -> String {
-    let is_exact = entries.iter().all(|it| it.fract() == 0.0 || *it >= FEW_ENTRIES);
+    numbers(entries, [" entry", " entries"])
+}
+
+/// Formats the number of calls on both sides.
+pub fn called(calls: [f64; 2]) -> String {
+    numbers(calls, [" call", " calls"])
+}
+
+/// Formats a number on both sides, with the word for one and for several.
+fn numbers(numbers: [f64; 2], [one, several]: [&str; 2]) -> String {
+    let is_exact = numbers.iter().all(|it| it.fract() == 0.0 || *it >= FEW_ENTRIES);
     let decimals = |it: f64| if is_exact || it >= FEW_ENTRIES { 0 } else { 2 };
-    let entries = entries.map(|it| words::figure(it, decimals(it)));
-    let noun = if entries[0] == "1" { " entry" } else { " entries" };
-    sides(entries, noun)
+    let numbers = numbers.map(|it| words::figure(it, decimals(it)));
+    let noun = if numbers[0] == "1" { one } else { several };
+    sides(numbers, noun)
 }
 
 /// Formats a figure on both sides; once if both sides are the same. `of` follows the figure.

@@ -1,11 +1,16 @@
 //! Tables of the kernel's cost by what made it execute, and of its instructions by class.
 
-use compare::{ClassCost, Explanation, Reason, Section};
+use compare::{ClassCost, Difference, Explanation, Reason, Section, Subject};
+use kernelfiles::entry;
 
+use super::figures;
 use super::headline::within;
 use super::view::{HEADS, ranking, row};
 use crate::ascii::excerpt;
 use crate::document::Block;
+
+/// How the names of system calls begin (`kernelfiles::entry`).
+const SYSTEM_CALL: &str = "system call ";
 
 /// The reason why numbers of locked instructions on one CPU are not comparable.
 pub const LOCKED_ON_ONE_CPU: &str = "On one CPU some kernels replace their `lock` prefixes when they boot, and others do \
@@ -18,7 +23,10 @@ pub fn reasons(
     reasons: &[Reason],
     limit: usize,
 ) -> Block {
-    let row = |it: &Reason| row(excerpt(&it.name), &it.cost);
+    let row = |it: &Reason| {
+        let calls = calls(section, it).unwrap_or_default();
+        row(format!("{}{calls}", excerpt(&it.name)), &it.cost)
+    };
     let title = format!(
         "Kernel {}{} by system call, exception, interrupt, softirq and kernel thread",
         explanation.cost.unit,
@@ -27,6 +35,27 @@ pub fn reasons(
     let more = reasons.len().checked_sub(limit).filter(|more| *more > 0);
     let foot = more.map(|more| format!("{more} more")).into_iter().collect();
     ranking(&title, &HEADS, reasons.iter().take(limit).map(row).collect(), foot)
+}
+
+/// Returns in brackets how often a system call was made on both sides, and the cost of a call. `None` for other reasons,
+/// and where a side made no call.
+fn calls(section: &Section, reason: &Reason) -> Option<String> {
+    let call = reason.name.strip_prefix(SYSTEM_CALL)?;
+    let of_call = section.contributions.iter().filter_map(|it| match &it.subject {
+        Subject::Function { name, .. } if entry::system_call(name) == Some(call) => {
+            it.calls.as_ref().map(|calls| calls.entries)
+        }
+        _ => None,
+    });
+    // Another function of the call may be in one kernel only, or be entered once for each call as well.
+    let calls = of_call.fold([0.0_f64; 2], |[base, new], it| [base.max(it.base), new.max(it.new)]);
+    let Difference { base, new, .. } = reason.cost;
+    let each = [base / calls[0], new / calls[1]];
+    let are_made = calls.iter().all(|it| *it > 0.0);
+    are_made.then(|| {
+        let (made, each) = (figures::called(calls), figures::cost_of(each, " per call"));
+        format!(" ({made}; {each})")
+    })
 }
 
 /// Lays out the kernel's instructions of each class. `None` if none is known.
