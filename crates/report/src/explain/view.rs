@@ -223,10 +223,17 @@ fn error(section: &Section, unit: &str) -> Option<String> {
 /// The heads of the columns of [`row`].
 pub const HEADS: [&str; 7] = ["base", "new", "change", "%", "floor", "luck", "of"];
 
+/// Means over seeds below this have decimals if they are not whole.
+const FEW: f64 = 100.0;
+
 /// Returns the cells of a difference.
 pub fn row(name: String, it: &Difference) -> Vec<String> {
-    let (change, luck) = (signed(it.change(), 0), luck(it).to_owned());
-    vec![figure(it.base), figure(it.new), change, percent(it), floor(it, 0), luck, name]
+    let sides = [it.base, it.new];
+    let is_small = sides.iter().all(|it| *it < FEW) && sides.iter().any(|it| it.fract() != 0.0);
+    let decimals = if is_small { 2 } else { 0 };
+    let [base, new] = sides.map(|it| decimal(Some(it), decimals));
+    let change = signed(it.change(), decimals);
+    vec![base, new, change, percent(it), floor(it, decimals), luck(it).to_owned(), name]
 }
 
 /// Lays out the totals: those of the measured phases, by who executed, then those of the `limit` phases whose kernel
