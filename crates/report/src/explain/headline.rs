@@ -332,11 +332,13 @@ pub fn table(headlines: &[Headline]) -> Block {
             (Some(of), divided) => {
                 let share = format!("{:.1} % of the change in {}", 100.0 * of.share, called(of));
                 let most = if divided.is_some() { 0 } else { PARTS };
-                let divided = divided.as_ref().map(|it| shares(it) + ".");
+                let divided = divided.as_ref().map(|parts| shares(it, parts) + ".");
                 let below = said_of(of, most).into_iter().chain(divided).collect();
                 row(format!("{}, {share}", change(it)), below)
             }
-            (None, Some(divided)) => row(format!("{}: {}", change(it), shares(divided)), vec![]),
+            (None, Some(divided)) => {
+                row(format!("{}: {}", change(it), shares(it, divided)), vec![])
+            }
             (None, None) => row(format!("{}: {}", change(it), unnamed(it)), vec![]),
         };
         [first].into_iter().chain(parts).collect::<Vec<Vec<Cell>>>()
@@ -366,7 +368,7 @@ fn change(it: &Headline) -> String {
 /// Writes the headline of a phase: its change, and the functions that hold the change or why none is named.
 pub fn headline(it: &Headline) -> String {
     let change = format!("Phase {}: {}", phase_name(&it.phase), change(it));
-    let divided = it.divided.as_ref().map(shares);
+    let divided = it.divided.as_ref().map(|parts| shares(it, parts));
     match (&it.function, divided) {
         (Some(holder), divided) => {
             let share = format!("{:.1} % of the change ", 100.0 * holder.share);
@@ -425,22 +427,36 @@ const HIDDEN: f64 = 0.05;
 /// If the sum of the shares differs from 100 % by this much or more, one of the functions calls another.
 const OVERLAP: f64 = 0.5;
 
+/// If the parts exceed the change by this share of it or more, they are given as they are: shares of a difference between
+/// large changes mislead.
+const EXCESS: f64 = 0.1;
+
 /// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed,
 /// unless one of them calls another.
-fn shares(Divided { parts, complete, elsewhere, offset_elsewhere }: &Divided) -> String {
+fn shares(it: &Headline, divided: &Divided) -> String {
+    let Divided { parts, complete, elsewhere, offset_elsewhere } = divided;
     let tenths = |share: f64| (1000.0 * share).round() / 10.0;
     let all = elsewhere + parts.iter().map(|it| it.share).sum::<f64>();
+    let is_exceeded = !complete && *elsewhere <= -EXCESS && !it.at_equal_entries;
     let mut rest = 100.0 + tenths(all - 1.0);
     let mut shares = Vec::new();
     for (place, part) in parts.iter().enumerate() {
+        if is_exceeded {
+            let [base, new] = part.instructions;
+            shares.push(format!("{} {}", called(part), words::signed(new - base, 0)));
+            continue;
+        }
         let share = tenths(part.share);
         rest -= share;
         let of = if place == 0 { " of the change" } else { "" };
         shares.push(format!("{share:.1} %{of} in {}", called(part)));
     }
     let hides = *offset_elsewhere >= HIDDEN;
-    if rest.abs() >= 0.05 || hides {
-        let hidden = if hides { ", where larger changes offset each other" } else { "" };
+    let hidden = if hides { ", where larger changes offset each other" } else { "" };
+    if is_exceeded {
+        let rest = words::signed(elsewhere * it.kernel.change(), 0);
+        shares.push(format!("elsewhere {rest}{hidden}"));
+    } else if rest.abs() >= 0.05 || hides {
         shares.push(format!("{rest:.1} % elsewhere{hidden}"));
     }
     let overlap =

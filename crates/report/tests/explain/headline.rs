@@ -263,6 +263,14 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let called_in =
         "9.9 % elsewhere, where larger changes offset each other (one of them calls another).";
     assert!(said(&overlapping).contains(called_in), "{}", said(&overlapping));
+    // Shares of a difference between large changes would mislead.
+    let mut exceeding = headline(false, None);
+    exceeding.divided.as_mut().unwrap().elsewhere = -0.2;
+    let amounts = "the largest parts: copy_process and what it calls +142, exit_mmap and what it calls (within mmput) +137, \
+                   do_syscall_64 and what one kernel alone calls there -6, elsewhere -60 (one of them calls another). ";
+    assert!(said(&exceeding).contains(amounts), "{}", said(&exceeding));
+    exceeding.at_equal_entries = true;
+    assert!(said(&exceeding).contains("47.5 % of the change in copy_process"));
     let below = said(&headline(true, Some(part("sys", 1.0, None))));
     let caller =
         "100.0 % of the change in sys and what it calls: 1,000 before, 1,300 now (30.00 % more).";
