@@ -303,8 +303,11 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
         notes.partition(|note| notes::CHANGED.contains(&note.topic));
     let (kernels, others): (Vec<Note>, Vec<Note>) =
         others.into_iter().partition(|note| note.topic == "kernel");
+    // A kernel's complaint can void the figures, so it is not left out for room before the rest.
+    let (complaints, others): (Vec<Note>, Vec<Note>) =
+        others.into_iter().partition(|note| note.topic == notes::COMPLAINTS);
     let first = changed.into_iter().chain(reproduce::workloads(results)).chain(machine);
-    first.chain(kernels).chain(others).collect()
+    first.chain(kernels).chain(complaints).chain(others).collect()
 }
 
 /// Printed about times that were measured under emulation.

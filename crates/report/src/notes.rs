@@ -29,7 +29,8 @@ pub const CHANGED: [&str; 3] = ["settings", "modules", "command line"];
 /// The topic of notes on boots in which some workloads failed.
 pub const PARTIAL: &str = "failed in part";
 const CONFIGURATION: &str = "configuration";
-const COMPLAINTS: &str = "complaints";
+/// The topic of notes on what kernels complained of.
+pub const COMPLAINTS: &str = "complaints";
 /// Prefix of the origin of a Debian package. The version follows, up to a comma.
 pub const DEBIAN: &str = "Debian ";
 /// The topic of notes on the origin of kernels.
