@@ -202,7 +202,9 @@ fn title(comparison: &Comparison, which: &str) -> Block {
     let [least, most] = [pairs.clone().min(), pairs.max()].map(|it| it.unwrap_or_default());
     let seeds =
         if least == most { count(most, "seed") } else { format!("{least} to {most} seeds") };
-    sentence(format!("Kernel instructions of each phase, mean of {seeds}, and luck floor{which}:"))
+    sentence(format!(
+        "Kernel instructions of each phase, mean of {seeds}, and what luck can change{which}:"
+    ))
 }
 
 /// The columns with the evidence.
