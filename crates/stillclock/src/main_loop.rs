@@ -75,15 +75,22 @@ fn is_main() -> bool {
     this_thread() == MAIN.load(Ordering::Relaxed)
 }
 
-/// The function of this name in the libraries after this one, which is kept in `known`.
-fn next(name: &CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
+/// The function of this name, which is kept in `known` once it is found; null if there is none. `place` is where it is
+/// looked for (`dlsym(3)`).
+fn function(place: *mut c_void, name: &CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
     let mut function = known.load(Ordering::Relaxed);
     if function.is_null() {
         // SAFETY: the name ends with 0.
-        function = unsafe { libc::dlsym(RTLD_NEXT, name.as_ptr()) };
-        assert!(!function.is_null(), "the C library has no {name:?}");
+        function = unsafe { libc::dlsym(place, name.as_ptr()) };
         known.store(function, Ordering::Relaxed);
     }
+    function
+}
+
+/// The function of this name in the libraries after this one.
+fn next(name: &CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
+    let function = function(RTLD_NEXT, name, known);
+    assert!(!function.is_null(), "the C library has no {name:?}");
     function
 }
 
@@ -156,12 +163,7 @@ fn ends() -> bool {
 /// Whether the guest, or a user of QMP, has asked for the machine's end (`system/runstate.c`); true if QEMU does not tell.
 fn is_shut_down() -> bool {
     static ASK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let mut ask = ASK.load(Ordering::Relaxed);
-    if ask.is_null() {
-        // SAFETY: the name ends with 0.
-        ask = unsafe { libc::dlsym(RTLD_DEFAULT, c"qemu_shutdown_requested_get".as_ptr()) };
-        ASK.store(ask, Ordering::Relaxed);
-    }
+    let ask = function(RTLD_DEFAULT, c"qemu_shutdown_requested_get", &ASK);
     if ask.is_null() {
         return true;
     }
