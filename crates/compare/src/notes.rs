@@ -7,7 +7,9 @@ mod facts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Boot, BootFacts, BootId, HostLoad, Note, NoteKind, ProblemKind, STATES, Variant};
+use model::{
+    Boot, BootFacts, BootId, HostLoad, Note, NoteKind, ProblemKind, STATES, StatesFound, Variant,
+};
 use serde::Serialize;
 
 use crate::{Counting, Finding, VariantBoots};
@@ -150,7 +152,10 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
     let differing = config::differences(&of_columns);
     Notes {
         states: states(&boots),
-        facts: facts(columns, &of_columns).into_iter().chain(without_thp(&boots)).collect(),
+        facts: facts(columns, &of_columns)
+            .into_iter()
+            .chain(without_thp(columns, &boots))
+            .collect(),
         config: config(columns, &differing),
         builds: builds_of(columns, &of_columns, &differing),
         mixed: columns.iter().flat_map(mixed).collect(),
@@ -218,11 +223,20 @@ fn states(columns: &[Option<&Boot>]) -> Vec<Fact> {
 }
 
 /// The fact that no kernel had transparent huge pages, which is no difference between their states.
-fn without_thp(columns: &[Option<&Boot>]) -> Option<Fact> {
+fn without_thp(columns: &[VariantBoots<'_>], boots: &[Option<&Boot>]) -> Option<Fact> {
     let thp = |boot: &Boot| facts::state(&facts::found(&boot.notes), STATES[0]);
-    let values: Vec<_> = columns.iter().map(|boot| boot.and_then(thp)).collect();
-    let is_off = values.iter().all(|it| it.as_deref() == Some("never"));
-    (is_off && !values.is_empty()).then_some(Fact { name: STATES[0], values })
+    is_without_thp(columns).then(|| Fact {
+        name: STATES[0],
+        values: boots.iter().map(|boot| boot.and_then(thp)).collect(),
+    })
+}
+
+/// Whether transparent huge pages were off in all complete boots of `columns`, as far as that is known.
+pub fn is_without_thp(columns: &[VariantBoots<'_>]) -> bool {
+    let notes = columns.iter().flat_map(VariantBoots::complete).flat_map(|boot| &boot.notes);
+    let states = notes.filter_map(StatesFound::of_note).flat_map(|it| it.states);
+    let mut values = states.filter(|(name, _)| *name == STATES[0]).peekable();
+    values.peek().is_some() && values.all(|(_, value)| value == "never")
 }
 
 fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fact> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use compare::{KeptBoot, Results, VariantBoots};
+use compare::{KeptBoot, Results, VariantBoots, is_without_thp};
 use model::{
     BootFacts, BootId, Disk, DiskKind, Machine, Manifest, Millis, Mode, PatchMail, Patched,
-    Profiling, Sampler, StatesFound, Topology, Variant, count,
+    Profiling, Sampler, Topology, Variant, count,
 };
 
 use super::fit::Piece;
@@ -114,18 +114,10 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
     let arch = machine.arch.unless_usual().map(|arch| arch.name().to_owned());
     let disks = machine.disks.iter().map(|it| format!("disk {it}"));
     let swap = machine.swap.iter().map(|it| format!("swap {it}"));
-    let thp = is_without_thp(results).then(|| "no transparent huge pages".to_owned());
+    let thp = is_without_thp(&results.variants).then(|| "no transparent huge pages".to_owned());
     let parts = arch.into_iter().chain([size.join(", ")]).chain(thp).chain(disks).chain(swap);
     let parts = parts.chain([executed]);
     Some(Note::on_all("machine", escape(&parts.collect::<Vec<_>>().join("; "))))
-}
-
-/// Returns whether transparent huge pages were off in all boots, as far as that is known.
-fn is_without_thp(results: &Results<'_>) -> bool {
-    let boots = || results.variants.iter().flat_map(|it| it.complete());
-    let found = boots().flat_map(|it| &it.notes).filter_map(StatesFound::of_note);
-    let mut values = found.flat_map(|it| it.states).filter(|(name, _)| *name == "THP").peekable();
-    values.peek().is_some() && values.all(|(_, value)| value == "never")
 }
 
 /// Returns what each workload of the experiment does, as a note: its description and parameters, or the command of a
