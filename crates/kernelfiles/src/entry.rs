@@ -71,9 +71,12 @@ pub fn reason(path: &[&str]) -> Option<Reason> {
     interrupt.or_else(|| others.into_iter().find_map(first))
 }
 
+/// How the names of reasons that are system calls begin; the call's name follows.
+pub const SYSTEM_CALL: &str = "system call ";
+
 /// Returns the system call whose function a path begins with.
 fn call(path: &[&str]) -> Option<String> {
-    system_call(path.first()?).map(|it| format!("system call {it}"))
+    system_call(path.first()?).map(|it| format!("{SYSTEM_CALL}{it}"))
 }
 
 /// Returns the exception by which a path is entered.

@@ -9,9 +9,6 @@ use super::view::{HEADS, ranking, row};
 use crate::ascii::excerpt;
 use crate::document::Block;
 
-/// How the names of system calls begin (`kernelfiles::entry`).
-const SYSTEM_CALL: &str = "system call ";
-
 /// The reason why numbers of locked instructions on one CPU are not comparable.
 pub const LOCKED_ON_ONE_CPU: &str = "On one CPU some kernels replace their `lock` prefixes when they boot, and others do \
                                      not: locked instructions are comparable with `--cpus 2`.";
@@ -40,7 +37,7 @@ pub fn reasons(
 /// Returns in brackets how often a system call was made on both sides, and the cost of a call. `None` for other reasons,
 /// and where a side made no call.
 fn calls(section: &Section, reason: &Reason) -> Option<String> {
-    let call = reason.name.strip_prefix(SYSTEM_CALL)?;
+    let call = reason.name.strip_prefix(entry::SYSTEM_CALL)?;
     let of_call = section.contributions.iter().filter_map(|it| match &it.subject {
         Subject::Function { name, .. } if entry::system_call(name) == Some(call) => {
             it.calls.as_ref().map(|calls| calls.entries)
