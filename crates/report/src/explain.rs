@@ -4,6 +4,7 @@
 
 pub mod apart;
 pub mod cause;
+mod divided;
 pub mod exact;
 mod figures;
 mod flame;

@@ -6,6 +6,7 @@ use compare::{
 };
 use model::{ENTRIES, OUTSIDE_PHASES};
 
+use super::divided::{ALL, called, shares};
 use super::figures::figures;
 use crate::ascii::{excerpt, few, shell_word};
 use crate::document::{self, Block, Cell, Column, note};
@@ -386,9 +387,6 @@ pub fn headline(it: &Headline) -> String {
     }
 }
 
-/// A function that exceeds the change by at most this share of it has the change.
-const ALL: f64 = 0.1;
-
 /// Returns whether the share of the function that is named leaves a notable rest of the change, which is within luck.
 fn has_lucky_rest(it: &Headline, holder: &Holder) -> bool {
     let rest = 1.0 - holder.share;
@@ -420,71 +418,6 @@ fn unnamed(it: &Headline) -> String {
         Some(false) => "this may be luck".to_owned(),
         None => "the luck floor is unknown".to_owned(),
     }
-}
-
-/// The least share of a change by which changes elsewhere offset each other that is mentioned.
-const HIDDEN: f64 = 0.05;
-/// If the sum of the shares differs from 100 % by this much or more, one of the functions calls another.
-const OVERLAP: f64 = 0.5;
-
-/// If the parts exceed the change by this share of it or more, they are given as they are: shares of a difference between
-/// large changes mislead.
-const EXCESS: f64 = 0.1;
-
-/// Formats the shares of the functions between which a change divides, and the rest. They add up to 100 % as printed,
-/// unless one of them calls another.
-fn shares(it: &Headline, divided: &Divided) -> String {
-    let Divided { parts, complete, elsewhere, offset_elsewhere } = divided;
-    let tenths = |share: f64| (1000.0 * share).round() / 10.0;
-    let all = elsewhere + parts.iter().map(|it| it.share).sum::<f64>();
-    let is_exceeded = !complete && *elsewhere <= -EXCESS && !it.at_equal_entries;
-    let mut rest = 100.0 + tenths(all - 1.0);
-    let mut shares = Vec::new();
-    for (place, part) in parts.iter().enumerate() {
-        if is_exceeded {
-            let [base, new] = part.instructions;
-            shares.push(format!("{} {}", called(part), words::signed(new - base, 0)));
-            continue;
-        }
-        let share = tenths(part.share);
-        rest -= share;
-        let of = if place == 0 { " of the change" } else { "" };
-        shares.push(format!("{share:.1} %{of} in {}", called(part)));
-    }
-    let hides = *offset_elsewhere >= HIDDEN;
-    let hidden = if hides { ", where larger changes offset each other" } else { "" };
-    if is_exceeded {
-        let rest = words::signed(elsewhere * it.kernel.change(), 0);
-        shares.push(format!("elsewhere {rest}{hidden}"));
-    } else if rest.abs() >= 0.05 || hides {
-        shares.push(format!("{rest:.1} % elsewhere{hidden}"));
-    }
-    let overlap =
-        if tenths(all - 1.0).abs() >= OVERLAP { " (one of them calls another)" } else { "" };
-    let named = shares.join(", ") + overlap;
-    let largest = if parts.len() == 1 { "the largest part" } else { "the largest parts" };
-    match complete {
-        true => named,
-        // What is elsewhere is small, its parts are not.
-        false if elsewhere.abs() <= ALL && *elsewhere <= 0.0 => {
-            format!("{largest}, which others offset: {named}")
-        }
-        false => format!("{largest}: {named}"),
-    }
-}
-
-/// Returns the name of a function or reason that holds a change, and whether what it calls is included.
-fn called(holder: &Holder) -> String {
-    // Functions that one kernel alone executes count as a part of their caller.
-    let has_others = holder.parts.iter().any(|it| it.name != holder.name || it.with.is_some());
-    let calls = match (holder.inclusive, has_others) {
-        (true, _) if holder.is_reason() => "",
-        (true, _) => " and what it calls",
-        (false, true) => " and what one kernel alone calls there",
-        (false, false) => "",
-    };
-    let within = holder.within.as_ref().map(|it| format!(" (within {})", excerpt(it)));
-    format!("{}{calls}{}", excerpt(&holder.name), within.unwrap_or_default())
 }
 
 /// Returns the printed name of a phase.
