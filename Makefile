@@ -126,7 +126,6 @@ test: guest plugin python $(FOR_ARM64)
 
 # The ignored tests too, and a minute of damaged inputs for each parser.
 check-long: guest plugin python $(FOR_ARM64) lint check-packages
-	$(CARGO) build --locked -p stillclock --examples
 	$(FOR_TESTS) FUZZ_SECONDS=60 $(CARGO) test --locked --workspace --no-fail-fast -- --include-ignored
 
 lint: deny

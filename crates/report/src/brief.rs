@@ -145,14 +145,12 @@ pub fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
         Some(Ok((table, more))) => {
             let rows = table::plain(&table, comparison, true);
             // These rows are those of the field's tables, which lack many of the kernel's counters.
-            let all = (comparison.mode == Mode::Exact).then(|| ALL_COUNTERS.to_owned());
+            let all = "`explain` compares all counters of /proc/vmstat.";
+            let all = (comparison.mode == Mode::Exact).then(|| all.to_owned());
             [rows].into_iter().chain(more.into_iter().chain(all).map(sentence)).collect()
         }
     }
 }
-
-/// Where all counters are.
-const ALL_COUNTERS: &str = "`explain` compares all counters of /proc/vmstat.";
 
 /// Returns the counters that moved most among those that differ beyond luck or chance, and a sentence on
 /// the number of further ones. An error is a sentence that none differs. `None` if it is not known which

@@ -24,9 +24,9 @@ pub fn differences<'a>(columns: &[Option<&'a BootFacts>]) -> Vec<Differing<'a>> 
 pub fn difference(variant: &str, differing: &Differing<'_>) -> ConfigDifference {
     let options = differing.iter().flatten();
     // A number that is 0 and an option that is off say the same where the option changed its type.
-    let is_on = |value: Option<&str>| !matches!(value, Some("0" | "n"));
+    let is_off = |value: Option<&str>| matches!(value, Some("0" | "n"));
     let relevant = options.filter(|it| config::is_relevant(it.option));
-    let relevant = relevant.filter(|it| is_on(it.first) || is_on(it.second));
+    let relevant = relevant.filter(|it| !(is_off(it.first) && is_off(it.second)));
     ConfigDifference {
         variant: variant.to_owned(),
         differing: differing.as_ref().map(Vec::len),

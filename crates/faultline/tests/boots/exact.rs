@@ -284,10 +284,8 @@ fn a_late_main_loop_changes_nothing() {
     bench.said(command).expect(0);
     bench.faultline(&["replay", "b1"]).expect(0);
     let entries = fs::read_dir(bench.directory.path()).unwrap().map(Result::unwrap);
-    let times = entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("late."))
-        .map(|entry| entry.metadata().unwrap().len());
-    let times: Vec<u64> = times.collect();
+    let records = entries.filter(|it| it.file_name().to_string_lossy().starts_with("late."));
+    let times: Vec<u64> = records.map(|it| it.metadata().unwrap().len()).collect();
     assert!(times.len() == 2 && times.iter().all(|times| *times > 100), "{times:?}");
     println!("the main loop was late {times:?} times");
 }
