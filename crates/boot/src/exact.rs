@@ -1,7 +1,7 @@
 //! Exact mode: what a boot needs besides the kernel and the initramfs.
 
 use machine::{Exact, Plugin};
-use model::Profiling;
+use model::Experiment;
 use plan::schedule::Slot;
 
 use crate::guest::Libraries;
@@ -11,16 +11,18 @@ use crate::symbols::KernelCode;
 /// instruction.
 pub fn inputs(
     libraries: &Libraries,
-    profile: &Profiling,
+    experiment: &Experiment,
     code: &KernelCode,
     slot: Slot,
     each: bool,
 ) -> Exact {
+    let Experiment { profile, machine, .. } = experiment;
     let plugin = Plugin {
         path: libraries.plugin.clone(),
         accesses: profile.accesses,
         stacks: profile.stacks,
         each,
+        turn: machine.turn,
         switch: code.switch,
         functions: code.symbols.beginnings().collect(),
     };

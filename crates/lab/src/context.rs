@@ -90,7 +90,7 @@ impl<'a> RunContext<'a> {
     /// Returns the inputs that make the boot in `slot` exact; `None` in measured mode.
     pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot, each: bool) -> Option<Exact> {
         let code = self.kernel_code(slot)?;
-        Some(exact::inputs(libraries, &self.experiment.profile, code, slot, each))
+        Some(exact::inputs(libraries, &self.experiment, code, slot, each))
     }
 
     /// Returns what the boot in `slot` needs. `inputs` are those that make it exact; `None` in

@@ -205,6 +205,7 @@ pub fn are_alike(one: &Experiment, other: &Experiment) -> bool {
     let profile = |it: &Experiment| Profiling { lines: Vec::new(), ..it.profile.clone() };
     one.mode == other.mode
         && one.machine.topology == other.machine.topology
+        && one.machine.turn == other.machine.turn
         && one.points() == other.points()
         && profile(one) == profile(other)
         && work(one) == work(other)

@@ -208,7 +208,7 @@ impl Lab {
         let slot = Slot { variant, boot_index: kept.boot_index, block: kept.block };
         let code = self.kernel_code(&kernel, &emulator, watch)?;
         let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;
-        let inputs = exact::inputs(&self.libraries, &experiment.profile, &code, slot, each);
+        let inputs = exact::inputs(&self.libraries, &experiment, &code, slot, each);
         let own = self.scratch.join(format!("replay-{id}"));
         let directory = keep.map_or(own, Path::to_owned);
         let keep = keep.is_some();

@@ -41,6 +41,8 @@ pub struct Plugin {
     /// Whether the plugin is called at each instruction instead of once for several. The counts are the same, but it
     /// takes longer.
     pub each: bool,
+    /// The number of instructions of a CPU's turn; `None` if QEMU ends turns at the guest's next timer.
+    pub turn: Option<u32>,
     /// The task switch, if instructions are counted by process.
     pub switch: Option<Switch>,
     /// The addresses at which the kernel's functions begin, in order. A jump to one of them counts as a call.
@@ -103,6 +105,10 @@ impl Plugin {
         }
         if self.each {
             option.push(",each=on");
+        }
+        // One CPU has all turns.
+        if let Some(turn) = self.turn.filter(|_| vm.topology.cpus() > 1) {
+            option.push(format!(",turn={turn}"));
         }
         if let Some(Switch { address, tgid, comm }) = self.switch {
             option.push(format!(",switch={address:#x}:{tgid}:{comm}"));

@@ -145,6 +145,10 @@ pub struct Machine {
     pub swap: Option<Swap>,
     /// What executes its instructions.
     pub accel: Accel,
+    /// In exact mode the number of instructions after which the next CPU has its turn; `None` if QEMU ends turns at
+    /// the guest's next timer, as it did in all experiments before turns were a part of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
     /// The time limits of its boots.
     pub limits: Limits,
 }

@@ -16,6 +16,9 @@ pub struct Arguments {
     pub stacks: bool,
     /// `each=on`: call back at each instruction, as a reference. The counts are the same.
     pub each: bool,
+    /// `turn=NUMBER`: a CPU's turn ends at the first branch after this many instructions. Without it QEMU
+    /// ends turns at the guest's next timer.
+    pub turn: Option<u64>,
 }
 
 /// The kernel's task switch, and the fields that identify tasks.
@@ -35,7 +38,7 @@ pub struct Switch {
 pub enum ArgumentError {
     /// The argument is unknown or has an invalid value.
     #[error(
-        "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off"
+        "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off, turn=NUMBER"
     )]
     Unknown(String),
 }
@@ -44,7 +47,8 @@ impl Arguments {
     /// Reads the arguments, `KEY=VALUE` each. Numbers may be hexadecimal, with `0x`. Fails when an argument
     /// is unknown or invalid.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
-        let (mut nodes, mut switch, mut stacks, mut each) = (Vec::new(), None, false, false);
+        let (mut nodes, mut switch, mut turn) = (Vec::new(), None, None);
+        let (mut stacks, mut each) = (false, false);
         for word in words {
             let unknown = || ArgumentError::Unknown(word.clone());
             let (key, value) = word.split_once('=').ok_or_else(unknown)?;
@@ -55,10 +59,11 @@ impl Arguments {
                 ("stacks", "off") => stacks = false,
                 ("each", "on") => each = true,
                 ("each", "off") => each = false,
+                ("turn", value) => turn = Some(self::turn(value).ok_or_else(unknown)?),
                 _ => return Err(unknown()),
             }
         }
-        Ok(Self { nodes, switch, stacks, each })
+        Ok(Self { nodes, switch, stacks, each, turn })
     }
 }
 
@@ -76,6 +81,10 @@ fn switch(value: &str) -> Option<Switch> {
         &[address, tgid, comm] => Some(Switch { address, tgid, comm }),
         _ => None,
     }
+}
+
+fn turn(value: &str) -> Option<u64> {
+    number(value).filter(|turn| *turn > 0)
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -96,7 +105,7 @@ mod tests {
     #[test]
     fn all_arguments_are_read() {
         let words = "node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
-                     switch=0xffffffff81002000:2456:3032 stacks=on each=on";
+                     switch=0xffffffff81002000:2456:3032 stacks=on each=on turn=1000";
         let node = |start, end| (0, start..end);
         assert_eq!(
             parse(words),
@@ -105,6 +114,7 @@ mod tests {
                 switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
                 stacks: true,
                 each: true,
+                turn: Some(1000),
             })
         );
     }
@@ -113,7 +123,7 @@ mod tests {
     fn an_invalid_argument_is_named() {
         for wrong in [
             "node=0:5-5", "node=x:0-1", "node=128:0-1", "accesses=on", "out=p", "switch=1:2",
-            "stacks=1", "x",
+            "stacks=1", "turn=0", "x",
         ] {
             let error = Err(ArgumentError::Unknown(wrong.into()));
             assert_eq!(parse(&format!("stacks=on {wrong}")), error);

@@ -18,6 +18,9 @@ pub trait Machine {
 
     /// Reads memory at a virtual address, as seen by the executing CPU. `None` unless all of it is mapped.
     fn read<const LENGTH: usize>(&self, address: u64) -> Option<[u8; LENGTH]>;
+
+    /// Ends the turn of the executing CPU when its next block begins. Then the next CPU that is not halted has its turn.
+    fn end_turn(&self);
 }
 
 /// An instruction of a block that QEMU translates.
@@ -81,6 +84,8 @@ pub enum Probe {
     ReturnTo(usize),
     /// A block of kernel instructions begins at this address.
     Block(u64),
+    /// A branch begins, which has this number in its segment.
+    Branch(u64),
     /// A function of the kernel's image begins at this address.
     Function(u64),
     /// A block of kernel instructions outside of its image begins at this address.

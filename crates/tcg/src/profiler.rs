@@ -42,6 +42,8 @@ pub struct Profiler<A: Architecture> {
     last_cpu: AtomicUsize,
     /// Whether each instruction is a segment of its own.
     each: bool,
+    /// The number of instructions after which a turn ends; `None` if QEMU ends turns.
+    turn: Option<u64>,
     instructions: InstructionCounts,
     accesses: Option<AccessCounts>,
     paths: Option<PathCounts<A::Calls>>,
@@ -140,6 +142,7 @@ impl<A: Architecture> Profiler<A> {
             running: [const { Running::new() }; MAX_CPUS as usize],
             last_cpu: AtomicUsize::new(0),
             each: arguments.each,
+            turn: arguments.turn,
             instructions: InstructionCounts::new(cpus),
             accesses: (nodes > 0).then(|| AccessCounts::new(cpus, &arguments.nodes)),
             paths: arguments.stacks.then(|| PathCounts::new(cpus)),
@@ -159,6 +162,21 @@ impl<A: Architecture> Profiler<A> {
             self.last_cpu.store(cpu, Relaxed);
         }
         self.running[cpu].begin(cpu, segment, self.position);
+        if last != cpu {
+            self.running[cpu].begin_turn(0);
+        }
+    }
+
+    /// The executing CPU begins a branch, with this number in its segment. Ends a turn that has lasted long enough. QEMU
+    /// ends it at the next block, and a block ends at a branch. Elsewhere a block ends where QEMU has no room for what the
+    /// plugin adds to it, and then the turn would depend on what is counted.
+    fn branches(&self, machine: &impl Machine, number: u64) {
+        let running = &self.running[machine.cpu()];
+        if self.turn.is_some_and(|turn| running.turn().wrapping_add(number) >= turn) {
+            // A CPU that runs alone has the next turn too.
+            running.begin_turn(number + 1);
+            machine.end_turn();
+        }
     }
 
     /// A probe before an instruction is reached. It is inlined, because each callback has one probe.
@@ -167,6 +185,7 @@ impl<A: Architecture> Profiler<A> {
         let at = self.at(machine.cpu());
         let stack = || machine.register(A::STACK_POINTER);
         let flow = match probe {
+            Probe::Branch(number) => return self.branches(machine, number),
             Probe::Mark => return self.mark(machine),
             Probe::Tick => return self.tick(machine),
             Probe::Interrupt(vector) => return self.interrupted(machine, vector),

@@ -66,4 +66,8 @@ impl Machine for Qemu {
     fn read<const LENGTH: usize>(&self, address: u64) -> Option<[u8; LENGTH]> {
         emulator::read_memory(address)
     }
+
+    fn end_turn(&self) {
+        PLUGIN.cpus.end_turn();
+    }
 }

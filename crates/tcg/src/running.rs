@@ -25,6 +25,8 @@ pub struct Running {
     parked: AtomicU64,
     /// What an execution counts: 0 while the CPU's work is left out, and 1 otherwise.
     weight: AtomicU64,
+    /// The number of instructions executed in this turn, as far as they are counted.
+    turn: AtomicU64,
 }
 
 /// The number is where blocks store it.
@@ -36,7 +38,7 @@ impl Running {
         let [tallied, tally] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
         let begun = AtomicPtr::new(ptr::null_mut());
         let [parked, weight] = [AtomicU64::new(THERE), AtomicU64::new(1)];
-        Self { begun, tallied, tally, parked, weight }
+        Self { begun, tallied, tally, parked, weight, turn: AtomicU64::new(0) }
     }
 
     /// Begins the first instruction of a segment. Counts the segment before, which was executed up to the instruction
@@ -102,6 +104,18 @@ impl Running {
         self.weight.store(counted.into(), Relaxed);
     }
 
+    /// The number of instructions that the CPU executed in its turn, without those of the segment that it executes now.
+    #[inline]
+    pub fn turn(&self) -> u64 {
+        self.turn.load(Relaxed)
+    }
+
+    /// A turn of the CPU begins after this many instructions that are not counted yet.
+    #[inline]
+    pub fn begin_turn(&self, after: u64) {
+        self.turn.store(after.wrapping_neg(), Relaxed);
+    }
+
     /// What an execution or an access counts: 0 while the CPU's work is left out, and 1 otherwise.
     #[inline]
     pub fn weight(&self) -> u64 {
@@ -127,6 +141,7 @@ impl Running {
         if executed == 0 {
             return;
         }
+        add(&self.turn, executed as u64);
         let weight = self.weight();
         last.add(cpu, executed, weight);
         // SAFETY: null, or made from a reference that is valid forever.

@@ -126,7 +126,7 @@ fn of_boots(boots: &[Kept], variant: &str) -> String {
     if said.is_empty() { "not known".to_owned() } else { said.join(", ") }
 }
 
-fn machine(Machine { arch, topology, .. }: &Machine) -> String {
+fn machine(Machine { arch, topology, turn, .. }: &Machine) -> String {
     if topology.nodes.is_empty() {
         return "not known, or not the same for all runs: `faultline show BOOT` shows a boot's"
             .into();
@@ -134,5 +134,7 @@ fn machine(Machine { arch, topology, .. }: &Machine) -> String {
     let (cpus, nodes) = (topology.cpus() as usize, topology.nodes.len());
     let memory = topology.memory();
     let arch = arch.unless_usual().map(|it| format!("{}, ", it.name())).unwrap_or_default();
-    format!("{arch}{}, {memory} of memory, {}", count(cpus, "CPU"), count(nodes, "node"))
+    let turn = turn.filter(|_| cpus > 1);
+    let turn = turn.map(|it| format!(", turns of {it} instructions")).unwrap_or_default();
+    format!("{arch}{}, {memory} of memory, {}{turn}", count(cpus, "CPU"), count(nodes, "node"))
 }

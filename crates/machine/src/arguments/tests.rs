@@ -147,6 +147,7 @@ fn an_exact_machine_with_its_plugin() {
             accesses: true,
             stacks: true,
             each: false,
+            turn: Some(1000),
             switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
             functions: vec![],
         }),
@@ -161,7 +162,7 @@ fn an_exact_machine_with_its_plugin() {
     -cpu max,-erms,-fsrm,-fzrm,-fsrs,-fsrc,-arat
     -global hpet.msi=on
     -global hpet.timers=5
-    -plugin file=/li,,b/libtcg.so,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,switch=0xffffffff81002000:2456:3032
+    -plugin file=/li,,b/libtcg.so,node=0:0x0-0x80000000,node=0:0x100000000-0x140000000,node=1:0x140000000-0x200000000,stacks=on,turn=1000,switch=0xffffffff81002000:2456:3032
     -smp cpus=2,sockets=2,cores=1,threads=1
     -m 6144M
     -object memory-backend-ram,id=memory0,size=3072M

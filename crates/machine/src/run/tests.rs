@@ -73,6 +73,7 @@ fn exact(directory: &Path, clock: &str, plugin: bool) -> Exact {
         accesses: false,
         stacks: true,
         each: false,
+        turn: None,
         switch: None,
         functions: vec![7, 8],
     });

@@ -34,7 +34,37 @@ pub struct MachineForm {
     pub(super) swap: Option<Spanned<SwapForm>>,
     /// Whether KVM or emulation executes measured boots.
     pub accel: Option<Spanned<Accel>>,
+    /// When a CPU's turn ends in exact mode.
+    pub(super) turn: Option<Spanned<TurnForm>>,
     pub(super) limits: Option<LimitsForm>,
+}
+
+/// When a CPU's turn ends: after a number of instructions, or when QEMU ends it.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(untagged, expecting = "expected a number of instructions from 100 to 1000000, or \"qemu\"")]
+pub enum TurnForm {
+    /// A number of instructions.
+    Instructions(u32),
+    /// The word for QEMU's turns.
+    Word(QemuWord),
+}
+
+/// The word for turns that QEMU ends.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QemuWord {
+    /// The word `qemu`: a turn lasts until the guest's next timer.
+    Qemu,
+}
+
+/// The usual number of instructions of a turn. Shorter turns change the number of transfers of cache lines by less than
+/// a tenth, and cost much more.
+pub const USUAL_TURN: u32 = 1000;
+
+impl From<Option<u32>> for TurnForm {
+    fn from(turn: Option<u32>) -> Self {
+        turn.map_or(Self::Word(QemuWord::Qemu), Self::Instructions)
+    }
 }
 
 #[derive(Clone, Default, Deserialize, Serialize)]
@@ -81,7 +111,25 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
         Some(accel) => check_accel(mode, accel)?,
         None => Accel::default(),
     };
-    Ok(Machine { arch, disks, swap, accel, ..Machine::new(topology) })
+    let turn = check_turn(mode, form.turn.as_ref())?;
+    Ok(Machine { arch, disks, swap, accel, turn, ..Machine::new(topology) })
+}
+
+/// Checks when a CPU's turn ends.
+fn check_turn(mode: Mode, turn: Option<&Spanned<TurnForm>>) -> Checked<Option<u32>> {
+    let Some(turn) = turn else { return Ok((mode == Mode::Exact).then_some(USUAL_TURN)) };
+    if mode != Mode::Exact {
+        let hint = "leave it out, or add mode = \"exact\"";
+        return fault(turn.span(), "turn is only for exact mode", hint);
+    }
+    match *turn.get_ref() {
+        TurnForm::Word(QemuWord::Qemu) => Ok(None),
+        TurnForm::Instructions(turn @ 100..=1_000_000) => Ok(Some(turn)),
+        TurnForm::Instructions(other) => {
+            let hint = "use a number of instructions from 100 to 1000000, or \"qemu\"";
+            fault(turn.span(), format!("a turn of {other} instructions"), hint)
+        }
+    }
 }
 
 /// Checks that a machine for arm64 has only what works there.

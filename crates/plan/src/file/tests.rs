@@ -113,6 +113,23 @@ fn machine_and_kernels_have_one_architecture() {
 }
 
 #[test]
+fn turns_are_read() {
+    let exact = GOOD.replace("boots = 3", "mode = \"exact\"");
+    let turn = |text: &str| parse(Path::new("x.toml"), text, None).unwrap().experiment.machine.turn;
+    let with = |turn: &str| exact.replace("[machine]", &format!("[machine]\nturn = {turn}"));
+    assert_eq!((turn(GOOD), turn(&exact)), (None, Some(1000)));
+    assert_eq!((turn(&with("100")), turn(&with("\"qemu\""))), (Some(100), None));
+    for (text, told) in [
+        (GOOD.replace("[machine]", "[machine]\nturn = 1000"), "turn is only for exact mode"),
+        (with("99"), "a turn of 99 instructions"),
+        (with("\"bochs\""), "a number of instructions from 100 to 1000000, or \"qemu\""),
+    ] {
+        let error = complaint(&text);
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn warmup_is_read() {
     let text = GOOD.replace("iterations = 2", "iterations = 2\nwarmup = 3");
     let experiment = parse(Path::new("x.toml"), &text, None).unwrap().experiment;

@@ -13,7 +13,7 @@ use toml::Spanned;
 
 use super::build::BuildForm;
 use super::disks::DiskForm;
-use super::machine::{LimitsForm, MachineForm};
+use super::machine::{LimitsForm, MachineForm, USUAL_TURN};
 use super::matrix::List;
 use super::mode::{Auto, BootsForm};
 use super::sweep::SweepForm;
@@ -103,7 +103,7 @@ fn some<T: Clone>(list: &[T]) -> Option<Spanned<Vec<T>>> {
 }
 
 fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> MachineForm {
-    let Machine { arch, topology, disks, swap, accel, limits } = machine;
+    let Machine { arch, topology, disks, swap, accel, turn, limits } = machine;
     let nodes = topology.nodes.len() as u32;
     let even = Topology::even(topology.cpus(), topology.memory(), nodes);
     let is_even = even.as_ref() == Ok(topology);
@@ -119,6 +119,7 @@ fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> MachineForm {
         accel: Some(*accel)
             .filter(|accel| mode.is_measured() && *accel != Accel::Auto)
             .map(placeless),
+        turn: (mode == Mode::Exact && *turn != Some(USUAL_TURN)).then(|| placeless((*turn).into())),
         limits: (limits != usual).then(|| LimitsForm {
             boot: Some(placeless(limits.boot)),
             run: Some(placeless(limits.run)),
@@ -325,6 +326,7 @@ mod tests {
             request.reading.variants.insert("other".into(), own);
             let experiment = &mut request.experiment;
             experiment.mode = Mode::Measured;
+            experiment.machine.turn = None;
             experiment.profile = Profiling::default();
             let other = Variant { name: "other".into(), ..experiment.variants[0].clone() };
             experiment.variants.push(other);
@@ -399,7 +401,7 @@ mod tests {
     /// A request with arbitrary names and values.
     fn odd(name: &str, value: &str) -> Request {
         let mut request = read(
-            "name = \"x\"\nmode = \"exact\"\nseeds = 7\nprofile = { stacks = true }\n[machine]\n\
+            "name = \"x\"\nmode = \"exact\"\nseeds = 7\nprofile = { stacks = true }\n[machine]\nturn = 500\n\
              [[machine.node]]\ncpus = \"0-2\"\nmemory = \"1G\"\ndistances = [10, 17]\n\
              [[machine.node]]\nmemory = \"512M\"\ndistances = [17, 10]\n\
              [[machine.disk]]\nsize = \"64M\"\nfilesystem = \"xfs\"\nmkfs = [\"-m\", \"crc=0\"]\n\

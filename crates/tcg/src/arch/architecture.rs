@@ -113,6 +113,8 @@ pub struct Examined {
     /// Whether a CPU that begins the instruction always completes it and goes on within its block. False for some that do
     /// too.
     pub completes: bool,
+    /// Whether it is a branch, which always ends a block. False for some that are.
+    pub branches: bool,
     /// The class as which it is counted, if it is one of the kernel.
     pub class: Option<Class>,
 }

@@ -13,6 +13,8 @@ pub struct Fake {
     pub position: Position,
     /// Whether the upper half of the address space cannot be read.
     pub hides_kernel: Cell<bool>,
+    /// How many turns the profiler ended.
+    pub turns: Cell<u64>,
     registers: HashMap<usize, u64>,
     memory: BTreeMap<u64, u8>,
 }
@@ -20,8 +22,8 @@ pub struct Fake {
 impl Fake {
     /// A machine whose CPUs have registers with these names.
     pub fn new(names: &'static [&'static str]) -> Self {
-        let (hides_kernel, registers, memory) = Default::default();
-        Self { names, cpu: 0, position: &cells(1)[0], hides_kernel, registers, memory }
+        let (hides_kernel, turns, registers, memory) = Default::default();
+        Self { names, cpu: 0, position: &cells(1)[0], hides_kernel, turns, registers, memory }
     }
 
     /// Sets the register with this name on all CPUs.
@@ -50,6 +52,10 @@ impl Machine for Fake {
         }
         let bytes = (address..).take(LENGTH).map(|at| self.memory.get(&at).copied());
         bytes.collect::<Option<Vec<_>>>()?.try_into().ok()
+    }
+
+    fn end_turn(&self) {
+        self.turns.set(self.turns.get() + 1);
     }
 }
 

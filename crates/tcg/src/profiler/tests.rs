@@ -50,7 +50,7 @@ impl<A: Architecture> Trace<A> {
         stacks: bool,
     ) -> Self {
         let switch = Some(Switch { address: SWITCH, tgid: TGID, comm: COMM });
-        let arguments = Arguments { nodes, switch, stacks, each: false };
+        let arguments = Arguments { nodes, switch, stacks, each: false, turn: Some(4) };
         let file = NamedTempFile::new().unwrap();
         let mut machine = Fake::new(A::REGISTERS);
         let profiler = Profiler::new(
@@ -173,6 +173,39 @@ fn marks_cut_the_counts() {
     // The count includes the mark, which belongs to the slice that it begins.
     assert_eq!(profile.slices[1].cpus[0].totals.user, 3);
     assert_eq!(profile.slices[2].cpus[0].totals.user, 1);
+}
+
+/// How many turns end if CPU 0 executes branches and other instructions, in blocks of these lengths.
+fn turns(each: bool, blocks: &[usize]) -> u64 {
+    let mut trace = Trace::with_cpus(2, Vec::new(), false);
+    trace.profiler.each = each;
+    for (number, length) in blocks.iter().enumerate() {
+        let block = [&vec![NOP; *length][..], &[CALL]].concat();
+        trace.run(KERNEL + 0x100 * number as u64, &block);
+    }
+    trace.machine.turns.get()
+}
+
+#[test]
+fn a_turn_ends_at_the_first_branch_after_its_instructions() {
+    for each in [false, true] {
+        // Four instructions before the branch end it. The branch counts for the turn that ends.
+        assert_eq!([2, 3, 4].map(|length| turns(each, &[length])), [0, 0, 1]);
+        assert_eq!(turns(each, &[1, 2]), 1);
+        assert_eq!(turns(each, &[1, 1]), 0);
+        // A CPU that runs alone has the next turn too.
+        assert_eq!([3, 4].map(|length| turns(each, &[4, length])), [1, 2]);
+    }
+    // A block that QEMU divides ends no turn at its division.
+    let mut trace = Trace::with_cpus(2, Vec::new(), false);
+    trace.run(KERNEL, &[NOP; 9]);
+    assert_eq!(trace.machine.turns.get(), 0);
+    // Another CPU has a turn of its own.
+    trace.machine.cpu = 1;
+    trace.run(KERNEL + 0x100, &[NOP, NOP, NOP, CALL]);
+    trace.machine.cpu = 0;
+    trace.run(KERNEL + 0x200, &[NOP, NOP, NOP, CALL]);
+    assert_eq!(trace.machine.turns.get(), 0);
 }
 
 #[test]

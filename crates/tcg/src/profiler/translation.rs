@@ -15,6 +15,8 @@ struct Part<I> {
     stores: bool,
     /// Whether the CPU always goes on to the next instruction of the block.
     completes: bool,
+    /// Whether it is a branch, which ends its block.
+    branches: bool,
 }
 
 impl<A: Architecture> Profiler<A> {
@@ -35,7 +37,7 @@ impl<A: Architecture> Profiler<A> {
             // All instructions of a block are in one half of the address space, at one privilege level.
             let first = privilege.is_none();
             let privilege = *privilege.get_or_insert_with(|| A::privilege(address, machine));
-            let Examined { special, completes, class } = A::examine(&instruction.bytes());
+            let Examined { special, completes, branches, class } = A::examine(&instruction.bytes());
             if privilege == Privilege::Kernel {
                 state.classes.translated(address, class);
             }
@@ -50,7 +52,8 @@ impl<A: Architecture> Profiler<A> {
             if self.accesses.is_some() {
                 instruction.after_access(AccessProbe::Count(privilege));
             }
-            let part = Part { instruction, stores: special == Some(Special::Store), completes };
+            let stores = special == Some(Special::Store);
+            let part = Part { instruction, stores, completes, branches };
             match segments.last_mut().filter(|_| !begins) {
                 Some(segment) => segment.push(part),
                 None => segments.push(vec![part]),
@@ -60,6 +63,11 @@ impl<A: Architecture> Profiler<A> {
             self.instructions.with_segments(|known| {
                 segments.iter().for_each(|segment| count(segment, privilege, known));
             });
+        }
+        if let Some(segment) = segments.last().filter(|_| self.turn.is_some())
+            && let Some((last, before)) = segment.split_last().filter(|(last, _)| last.branches)
+        {
+            last.instruction.before(Probe::Branch(before.len() as u64));
         }
     }
 

@@ -115,6 +115,7 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
             }
             Probe::Switch => (before!(|_| Probe::Switch), Registers, 0),
             Probe::Block(address) => (before!(Probe::Block), Nothing, address),
+            Probe::Branch(number) => (before!(Probe::Branch), Nothing, number),
             Probe::Function(address) => (before!(Probe::Function), Registers, address),
             Probe::Outside(address) => (before!(Probe::Outside), Registers, address),
             Probe::InterruptReturn => (before!(|_| Probe::InterruptReturn), Registers, 0),

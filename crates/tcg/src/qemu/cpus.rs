@@ -1,6 +1,7 @@
 //! Identifies the executing CPU. QEMU's interface gives callbacks a wrong number when one thread runs several CPUs
 //! ([`super::emulator`]). So the plugin reads QEMU's exported variable `current_cpu` (`include/hw/core/cpu.h`), which
-//! points to the CPU. The pointer of each CPU is recorded when the CPU is created.
+//! points to the CPU. The pointer of each CPU is recorded when the CPU is created. A turn is ended by QEMU's exported
+//! function `cpu_exit`, which makes the CPU leave its loop before the next block, as for an interrupt.
 
 #![expect(unsafe_code, reason = "access to a variable of QEMU")]
 
@@ -16,6 +17,9 @@ pub enum CpuError {
     /// This QEMU does not export the variable.
     #[error("this QEMU does not export `current_cpu`, which identifies the executing CPU")]
     NotExported,
+    /// This QEMU does not export the function.
+    #[error("this QEMU does not export `cpu_exit`, which ends a turn: use turn = \"qemu\"")]
+    NoExit,
     /// Each CPU has its own thread, and therefore its own copy of the variable.
     #[error("each CPU has its own thread: use -accel tcg,thread=single")]
     Threads,
@@ -31,6 +35,8 @@ pub struct Cpus {
     last: AtomicPtr<c_void>,
     /// The number of the CPU with that value.
     number: AtomicUsize,
+    /// QEMU's `void cpu_exit(CPUState *)`; null until [`find_exit`](Self::find_exit) has found it.
+    exit: AtomicPtr<c_void>,
 }
 
 impl Cpus {
@@ -41,6 +47,7 @@ impl Cpus {
             values: [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CPUS as usize],
             last: AtomicPtr::new(ptr::null_mut()),
             number: AtomicUsize::new(0),
+            exit: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
@@ -63,6 +70,29 @@ impl Cpus {
             known.store(cpu.cast_mut(), Relaxed);
         }
         Ok(())
+    }
+
+    /// Finds the function that ends a turn. Fails when QEMU does not have it.
+    pub fn find_exit(&self) -> Result<(), CpuError> {
+        // SAFETY: the name ends with 0.
+        let exit = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"cpu_exit".as_ptr()) };
+        self.exit.store(exit, Relaxed);
+        if exit.is_null() { Err(CpuError::NoExit) } else { Ok(()) }
+    }
+
+    /// Ends the turn of the executing CPU before its next block, if the function was found.
+    #[cold]
+    pub fn end_turn(&self) {
+        let exit = self.exit.load(Relaxed);
+        if exit.is_null() {
+            return;
+        }
+        // SAFETY: QEMU's function has this type (`include/hw/core/cpu.h`). It gets the CPU that this thread executes, as
+        // [`executing`](Self::executing) says.
+        unsafe {
+            let exit: unsafe extern "C" fn(*const c_void) = std::mem::transmute(exit);
+            exit(self.variable.load(Relaxed).read());
+        }
     }
 
     /// The number of the executing CPU.

@@ -59,6 +59,9 @@ fn fail(error: impl Display) -> ! {
 
 fn profiler<A: Guest>(args: &Args, info: &Info) -> Result<Profiler<A>, Box<dyn Error>> {
     let arguments = Arguments::parse(&args.raw)?;
+    if arguments.turn.is_some() {
+        PLUGIN.cpus.find_exit()?;
+    }
     let system = info.system.as_ref().ok_or("it counts machines, not programs")?;
     let cpus = u16::try_from(system.max_vcpus)?;
     let path = env::var_os(PATH_VARIABLE).ok_or_else(|| format!("{PATH_VARIABLE} is not set"))?;

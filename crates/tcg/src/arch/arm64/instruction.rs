@@ -15,6 +15,7 @@ pub fn examine(bytes: &[u8]) -> Examined {
     Examined {
         special: word.and_then(special),
         completes: word.is_some_and(completes),
+        branches: word.is_some_and(branches),
         class: word.and_then(class),
     }
 }
@@ -39,6 +40,15 @@ fn special(word: u32) -> Option<Special> {
         _ => return None,
     };
     Some(special)
+}
+
+/// Whether the instruction is a branch.
+fn branches(word: u32) -> bool {
+    let is = |mask: u32, value: u32| word & mask == value;
+    is(0x7c00_0000, 0x1400_0000) // b, bl
+        || is(0x7c00_0000, 0x3400_0000) // cbz, cbnz, tbz, tbnz
+        || is(0xff00_0000, 0x5400_0000) // b.cond, bc.cond
+        || is(0xfe00_0000, 0xd600_0000) // br, blr, ret, eret
 }
 
 /// Whether the instruction only calculates with general registers. Instructions for tags, signatures and their like,
@@ -71,6 +81,25 @@ mod tests {
 
     fn special(word: u32) -> Option<Special> {
         examine(&word.to_le_bytes()).special
+    }
+
+    #[test]
+    fn branches_are_told_from_others() {
+        let is_branch = |word: u32| examine(&word.to_le_bytes()).branches;
+        // b, bl, cbz, cbnz, tbz, tbnz, b.ne, br, blr, ret, retaa, eret
+        for word in [
+            0x1400_0001, 0x97ff_fff0, 0xb400_0040, 0x3500_0041, 0x3600_0042, 0xb70f_ffe3,
+            0x5400_0081, 0xd61f_0020, 0xd63f_0040, 0xd65f_03c0, 0xd65f_0bff, 0xd69f_03e0,
+        ] {
+            assert!(is_branch(word), "{word:#x}");
+        }
+        // nop, add, ldr, str, movk, csel, msr
+        for word in [
+            0xd503_201f, 0x9100_0421, 0xf940_0020, 0xf900_0020, 0xf280_0020, 0x9a81_0020,
+            0xd518_4100,
+        ] {
+            assert!(!is_branch(word), "{word:#x}");
+        }
     }
 
     #[test]

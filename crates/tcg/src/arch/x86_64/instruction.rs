@@ -2,7 +2,9 @@
 
 use flight::profile::Class;
 use flight::profile::marks::x86_64::{MARK, TICK};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
 
 use crate::arch::architecture::{Examined, Special};
 use crate::machine::Machine;
@@ -12,7 +14,8 @@ use crate::machine::Machine;
 pub fn examine(bytes: &[u8]) -> Examined {
     let instruction = decode(bytes);
     let (special, completes) = (special(bytes, &instruction), completes(&instruction));
-    Examined { special, completes, class: class(&instruction) }
+    let branches = instruction.flow_control() != FlowControl::Next;
+    Examined { special, completes, branches, class: class(&instruction) }
 }
 
 fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {
@@ -167,6 +170,27 @@ mod tests {
 
     fn completes(bytes: &[u8]) -> bool {
         examine(bytes).completes
+    }
+
+    #[test]
+    fn branches_are_told_from_others() {
+        let is_branch = |bytes: &[u8]| examine(bytes).branches;
+        // jmp, jne, call, call through a register, ret, iretq, loop, syscall
+        let branches: [&[u8]; 8] = [
+            &[0xeb, 0],
+            &[0x75, 0x10],
+            &[0xe8, 0, 0, 0, 0],
+            &[0xff, 0xd0],
+            &[0xc3],
+            &[0x48, 0xcf],
+            &[0xe2, 0],
+            &[0x0f, 5],
+        ];
+        assert!(branches.iter().all(|bytes| is_branch(bytes)));
+        // nop, rep stos, hlt, push, a store, endbr64
+        let others: [&[u8]; 6] =
+            [&[0x90], &[0xf3, 0x48, 0xab], &[0xf4], &[0x50], &[0x89, 7], &[0xf3, 0x0f, 0x1e, 0xfa]];
+        assert!(!others.iter().any(|bytes| is_branch(bytes)));
     }
 
     #[test]
