@@ -24,7 +24,7 @@ pub struct Bench {
     /// Its symbols; empty if its image does not list them.
     pub symbols: Symbols,
     emulator: Emulator,
-    topology: Topology,
+    pub topology: Topology,
     /// The directory of the initramfs and the machine's files.
     directory: TempDir,
 }

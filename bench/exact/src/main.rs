@@ -1,7 +1,7 @@
 //! Measures the cost of exactness on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and through it
 //!
-//! - in exact mode, bare, with the plugin, with the plugin called at each instruction, and with the plugin counting by
-//!   call path or accesses;
+//! - in exact mode, bare, with the plugin, with the plugin called at each instruction, with the plugin counting by call
+//!   path or accesses, with turns of 1,000 instructions, and with these and transfers of lines, which are not named;
 //! - under multi-threaded TCG, which measured mode uses where there is no KVM.
 //!
 //! The contestants take turns, so that a host that gets slower does so for all. Prints medians of wall time and
@@ -17,7 +17,7 @@ use std::error::Error;
 use flight::Job;
 use flight::job::Workload;
 use kernels::Cache;
-use machine::{Emulator, Plugin};
+use machine::{Emulator, Plugin, Transfers};
 use model::{Accel, Architecture, Bytes, Limits, Machine, Millis, Sampler, Topology};
 
 use crate::boot::{Bench, BootTimes, Instructions, Times};
@@ -28,6 +28,8 @@ const ROUNDS: usize = 3;
 const CPUS: u32 = 4;
 const NODES: u32 = 4;
 const MEMORY: Bytes = Bytes::mib(1024);
+/// The usual number of instructions of a CPU's turn.
+const TURN: u32 = 1000;
 /// The functions of the boot that are printed.
 const FUNCTIONS: usize = 10;
 /// The largest number of seconds from the start to the workload.
@@ -41,15 +43,19 @@ enum Contestant {
     Each,
     Stacks,
     Accesses,
+    Turns,
+    Transfers,
     Tcg,
 }
 
-const CONTESTANTS: [Contestant; 6] = [
+const CONTESTANTS: [Contestant; 8] = [
     Contestant::Exact,
     Contestant::Plugin,
     Contestant::Each,
     Contestant::Stacks,
     Contestant::Accesses,
+    Contestant::Turns,
+    Contestant::Transfers,
     Contestant::Tcg,
 ];
 
@@ -61,6 +67,8 @@ impl Contestant {
             Self::Each => "exact, each",
             Self::Stacks => "exact, stacks",
             Self::Accesses => "exact, accesses",
+            Self::Turns => "exact, turns",
+            Self::Transfers => "exact, transfers",
             Self::Tcg => "TCG, multi-threaded",
         }
     }
@@ -79,7 +87,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{}, {CPUS} CPUs, {NODES} nodes, {MEMORY}: median of {ROUNDS} boots",
         bench.kernel.release
     );
-    let mut boots: [Vec<BootTimes>; 6] = Default::default();
+    let mut boots: [Vec<BootTimes>; 8] = Default::default();
     for _ in 0..ROUNDS {
         for (contestant, boots) in CONTESTANTS.into_iter().zip(&mut boots) {
             boots.push(boot(&bench, contestant)?);
@@ -112,6 +120,12 @@ fn boot(bench: &Bench, contestant: Contestant) -> Result<BootTimes, Box<dyn Erro
         Contestant::Each => Plugin { each: true, ..plugin },
         Contestant::Stacks => Plugin { stacks: true, ..plugin },
         Contestant::Accesses => Plugin { accesses: true, ..plugin },
+        Contestant::Turns => Plugin { turn: Some(TURN), ..plugin },
+        Contestant::Transfers => {
+            let homes = bench.topology.homes();
+            let transfers = Some(Transfers { homes, ..Transfers::default() });
+            Plugin { turn: Some(TURN), transfers, ..plugin }
+        }
     };
     bench.exact(Some(plugin))
 }
@@ -123,6 +137,8 @@ fn plugin(bench: &Bench) -> Plugin {
         accesses: false,
         stacks: false,
         each: false,
+        turn: None,
+        transfers: None,
         functions: bench.symbols.beginnings().collect(),
         switch: None,
     }
@@ -150,7 +166,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
     Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })
 }
 
-fn print_times(taken: &[BootTimes; 6], instructions: Instructions) {
+fn print_times(taken: &[BootTimes; 8], instructions: Instructions) {
     println!("{:<20} {:>26} {:>27}", "", "to the workload", "from there to power-off");
     let columns = format!("{:>8} {:>8} {:>8}", "wall s", "CPU s", "M i/s");
     println!("{:<20} {columns} {columns}", "");
@@ -167,14 +183,16 @@ fn print_times(taken: &[BootTimes; 6], instructions: Instructions) {
     }
 }
 
-fn print_ratios(taken: &[BootTimes; 6]) {
-    let [exact, plugin, each, stacks, accesses, tcg] = taken;
+fn print_ratios(taken: &[BootTimes; 8]) {
+    let [exact, plugin, each, stacks, accesses, turns, transfers, tcg] = taken;
     let pairs = [
         ("exact / TCG", exact, tcg),
         ("plugin / exact", plugin, exact),
         ("each / exact", each, exact),
         ("stacks / plugin", stacks, plugin),
         ("accesses / exact", accesses, exact),
+        ("turns / plugin", turns, plugin),
+        ("transfers / turns", transfers, turns),
     ];
     for (name, of, to) in pairs {
         let cells = |of: Times, to: Times| {

@@ -160,6 +160,7 @@ impl Vmlinux {
                 libraries: &Libraries::find(),
                 emulator: &Emulator::find(kernel.arch).map_err(BootError::from)?,
                 scratch,
+                memory: false,
             };
             code.symbols = reader.read(&kernel, &mut |line| say(line))?.symbols;
         }

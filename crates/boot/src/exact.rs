@@ -1,8 +1,9 @@
 //! Exact mode: what a boot needs besides the kernel and the initramfs.
 
-use machine::{Exact, Plugin};
+use machine::{Exact, Plugin, Transfers};
 use model::Experiment;
 use plan::schedule::Slot;
+use record::memory::Memory;
 
 use crate::guest::Libraries;
 use crate::symbols::KernelCode;
@@ -24,7 +25,21 @@ pub fn inputs(
         each,
         turn: machine.turn,
         switch: code.switch,
+        transfers: profile.transfers.then(|| transfers(experiment, code)),
         functions: code.symbols.beginnings().collect(),
     };
     Exact { seed: slot.boot_index, clock: libraries.clock.clone(), plugin: Some(plugin) }
+}
+
+/// Returns what the plugin needs to count transfers of lines.
+fn transfers(experiment: &Experiment, code: &KernelCode) -> Transfers {
+    let memory = code.memory.as_deref();
+    let layout = memory
+        .and_then(Memory::layout)
+        .map(|it| [it.page, it.head, it.kind, it.slab, it.cache, it.size, it.name]);
+    Transfers {
+        homes: experiment.machine.topology.homes(),
+        layout,
+        per_cpu: memory.and_then(Memory::per_cpu),
+    }
 }

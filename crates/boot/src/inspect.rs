@@ -76,6 +76,7 @@ impl Inspection {
             emulator: &emulator,
             provenance: &provenance,
             symbols: None,
+            memory: None,
         };
         let slot = Slot { variant: 0, boot_index: 0, block: 0 };
         Ok(bootable.boot(slot, &self.directory, &mut |what| say(what))?)

@@ -30,6 +30,7 @@ use model::{
 };
 use plan::schedule::Slot;
 use record::conclude::{Counting, Head, conclude, unknown_load};
+use record::memory::Memory;
 
 use disks::Contents;
 use job::{RECORDER, image};
@@ -68,6 +69,8 @@ pub struct Bootable<'a> {
     pub provenance: &'a Provenance,
     /// The kernel's functions; `None` if instructions are not counted.
     pub symbols: Option<&'a Symbols>,
+    /// What is known of the kernel's memory, if transfers of lines are counted.
+    pub memory: Option<&'a Memory>,
 }
 
 impl Bootable<'_> {
@@ -130,7 +133,8 @@ impl Bootable<'_> {
         let host = before.until_now();
         let topology = &machine.topology;
         let lines = &self.experiment.profile.lines;
-        let counting = self.symbols.map(|symbols| Counting { symbols, topology, lines });
+        let counting =
+            self.symbols.map(|symbols| Counting { symbols, memory: self.memory, topology, lines });
         let boot = conclude(head, directory, Some(&ending), host, counting);
         let mut boot = boot.map_err(in_file(directory))?;
         boot.notes.extend(notes.into_iter().map(|it| NoteKind::Remark.note(it)));

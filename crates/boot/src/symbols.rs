@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flight::Job;
 use kernelfiles::kallsyms::Symbols;
@@ -12,6 +13,7 @@ use kernels::{Cache, layout};
 use machine::{Emulator, Engine, Exact, How, Switch, Vm};
 use model::{Bytes, Kernel, Limits, Topology};
 use record::collect::{MAX_SYMBOLS, collect};
+use record::memory::Memory;
 use tempfile::NamedTempFile;
 
 use crate::error::{BootError, in_file};
@@ -29,6 +31,8 @@ pub struct KernelCode {
     /// Where the plugin sees switches between processes; `None` if the kernel's symbols lack that
     /// function, or the layout of its tasks is not known.
     pub switch: Option<Switch>,
+    /// What is known of the kernel's memory, if transfers of lines are to be counted.
+    pub memory: Option<Arc<Memory>>,
 }
 
 /// Reads symbols of kernels.
@@ -43,6 +47,8 @@ pub struct SymbolReader<'a> {
     pub emulator: &'a Emulator,
     /// The directory for the boot's files.
     pub scratch: &'a Path,
+    /// Whether what is known of the kernel's memory is read too.
+    pub memory: bool,
 }
 
 impl SymbolReader<'_> {
@@ -77,7 +83,10 @@ impl SymbolReader<'_> {
         };
         let symbols = Symbols::parse(&text);
         let switch = switch(kernel, &symbols).map_err(in_file(image(kernel)))?;
-        Ok(KernelCode { symbols, switch })
+        let memory = self.memory.then(|| fs::read(image(kernel))).transpose();
+        let memory = memory.map_err(in_file(image(kernel)))?;
+        let memory = memory.map(|image| Arc::new(Memory::read(&image, &text)));
+        Ok(KernelCode { symbols, switch, memory })
     }
 
     /// Reads the symbols of a kernel that does not list them itself from its `System.map`; empty if

@@ -14,6 +14,7 @@ mod cost;
 pub(crate) mod counters;
 pub mod cover;
 pub mod equal;
+mod fields;
 mod headline;
 mod holder;
 pub mod lines;
@@ -42,6 +43,7 @@ pub use cause::Code;
 pub use classes::{ClassCost, classes};
 pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use cost::{NoCost, check_cost};
+pub use fields::{FieldCost, fields};
 pub use headline::{Headline, headlines};
 pub use holder::{Callee, Divided, Holder};
 use lines::FunctionLines;
@@ -100,6 +102,8 @@ pub struct Explanation {
     pub reasons: Option<Vec<Reason>>,
     /// The kernel's instructions by class, if the cost is instructions and classes were counted.
     pub classes: Vec<ClassCost>,
+    /// The kernel's transfers of lines by field, if the cost is one of transfers.
+    pub fields: Vec<FieldCost>,
 }
 
 /// One of the two variants.
@@ -216,6 +220,7 @@ pub fn explain(
         states,
         reasons: None,
         classes: Vec::new(),
+        fields: Vec::new(),
     }
 }
 

@@ -49,8 +49,9 @@ pub use explain::sampled::{
 pub use explain::signal::Signal;
 pub use explain::{
     Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
-    Headline, Holder, Moved, NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side, Split,
-    Subject, Totals, check_cost, classes, do_offset, explain, headlines, paths, reasons,
+    FieldCost, Headline, Holder, Moved, NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side,
+    Split, Subject, Totals, check_cost, classes, do_offset, explain, fields, headlines, paths,
+    reasons,
 };
 pub use figures::BootFigures;
 pub use figures::host_block::HostBlock;
@@ -66,6 +67,7 @@ pub use notes::{
 pub use pairs::MissingSeed;
 pub use tables::chosen::Unmet;
 pub use tables::classes::capitalized;
+pub use tables::counters::TRANSFERS;
 pub use tables::metrics::steady as steady_operations;
 pub use tables::oddities::{Odd, Oddity, Peak};
 pub use tables::table::{Basis, Cell, Kind, Pool, Row, Spread, Statistic, Table, WithoutLoops};

@@ -91,12 +91,19 @@ pub const MAX_TICKS: usize = 1_000_000;
 pub const MAX_CALL_SITES: usize = 1 << 20;
 /// The largest number of kernel instructions whose class is recorded. A kernel has some tens of thousands.
 pub const MAX_CLASSES: usize = 1 << 20;
+/// The largest number of slab caches of a profile. A kernel has some hundreds.
+pub const MAX_CACHES: usize = 1 << 16;
+/// The largest number of counts of transfers of a slice.
+pub const MAX_TRANSFERS: usize = 1 << 20;
 /// The largest number of counts by path of a slice.
 pub const MAX_STACKS: usize = 1 << 22;
 /// The largest number of call sites of a path. Deeper calls count for the function that the last one called.
 pub const MAX_DEPTH: usize = 128;
 /// The address that stands for all paths without room. No kernel instruction has it.
 pub const BEYOND: u64 = 0;
+
+/// The address that stands for all instructions of programs and firmware.
+pub const PROGRAM: u64 = 1;
 
 /// The counts of the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +117,8 @@ pub struct Profile {
     /// The classes of kernel instructions by address, as they were translated last. The kernel patches itself when it boots
     /// and when it loads a module, so this is exact for all later phases.
     pub classes: BTreeMap<u64, Class>,
+    /// The names of slab caches.
+    pub caches: Vec<String>,
     /// Whether the machine ended normally. If so, the last slice is the one after the last mark; otherwise that slice
     /// is missing. Counts of that slice, and no others, differ between equal boots, because a guest that powers off
     /// continues to run until QEMU's main loop notices.
@@ -139,6 +148,8 @@ pub struct Scope {
     pub nodes: u16,
     /// Whether kernel instructions were counted by path.
     pub stacks: bool,
+    /// Whether transfers of lines were counted.
+    pub transfers: bool,
 }
 
 /// The counts between two marks.
@@ -190,6 +201,54 @@ pub struct Cpu {
     pub processes: Vec<(Process, u64)>,
     /// Loads and stores; empty if they were not counted.
     pub accesses: Vec<Accesses>,
+    /// Lines of memory that the CPU took from others, sorted by instruction and object; empty if they were not counted.
+    pub transfers: Vec<TransferCount>,
+}
+
+/// The lines that an instruction took from other CPUs, in one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferCount {
+    /// The address of the instruction; [`PROGRAM`] for all instructions of programs and firmware, and [`BEYOND`] for what
+    /// there was no room for.
+    pub address: u64,
+    /// What lies at the accessed address.
+    pub object: Object,
+    /// The number of lines.
+    pub transfers: Transfers,
+}
+
+/// What lies at an address of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Object {
+    /// Nothing that is known.
+    Unknown,
+    /// Memory that was accessed at an address of the lower half.
+    User,
+    /// The area of memory that is mapped page by page: stacks, modules, large buffers.
+    Mapped,
+    /// The descriptor of a page (`struct page`), at this offset.
+    Page(u32),
+    /// A page in the kernel's map of all memory, which is no slab.
+    Other,
+    /// The kernel's image, at this address.
+    Image(u64),
+    /// A CPU's copy of a per-CPU variable, at this place among all of them. Behind them are those that were allocated.
+    PerCpu(u64),
+    /// An object of the slab cache with this number in [`Profile::caches`], at this offset.
+    Slab(u32, u32),
+}
+
+/// Lines that a CPU took from others, and how many of them were special.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfers {
+    /// All lines: [`Class::Transfer`].
+    pub all: u64,
+    /// [`Class::Upgrade`].
+    pub upgrades: u64,
+    /// [`Class::FalseSharing`].
+    pub disjoint: u64,
+    /// [`Class::RemoteTransfer`].
+    pub remote: u64,
 }
 
 /// The number of executions of an instruction.
@@ -245,6 +304,7 @@ impl Profile {
             nodes: Vec::new(),
             slices: Vec::new(),
             classes: BTreeMap::new(),
+            caches: Vec::new(),
             whole: false,
             intruder: None,
         }

@@ -101,15 +101,49 @@ impl Symbols {
     }
 }
 
+/// Symbols of data in order of address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variables(Vec<Symbol>);
+
+impl Variables {
+    /// The symbols of a text in the form of `/proc/kallsyms` that are no code. Other lines are skipped. Of several names
+    /// of an address the plainest is taken, as in [`Symbols::parse`].
+    pub fn parse(text: &str) -> Self {
+        let mut all: Vec<Symbol> = text.lines().filter_map(data).take(MAX_SYMBOLS).collect();
+        all.sort_by(|a, b| order(a).cmp(&order(b)));
+        all.dedup_by_key(|symbol| symbol.address);
+        Self(all)
+    }
+
+    /// The last symbol at or before an address, and its distance.
+    pub fn find(&self, address: u64) -> Option<(&Symbol, u64)> {
+        let next = self.0.partition_point(|symbol| symbol.address <= address);
+        let symbol = self.0.get(next.checked_sub(1)?)?;
+        Some((symbol, address - symbol.address))
+    }
+}
+
 /// The symbol of a line, if it is code. Without permission to see addresses they read as 0.
 fn code(line: &str) -> Option<Symbol> {
+    let (kind, symbol) = symbol(line)?;
+    (matches!(kind, "t" | "T" | "w" | "W") && symbol.address > 0).then_some(symbol)
+}
+
+/// The symbol of a line, if it is no code.
+fn data(line: &str) -> Option<Symbol> {
+    let (kind, symbol) = symbol(line)?;
+    (!matches!(kind, "t" | "T" | "w" | "W")).then_some(symbol)
+}
+
+/// The kind and the symbol of a line.
+fn symbol(line: &str) -> Option<(&str, Symbol)> {
     let mut words = line.split_ascii_whitespace();
-    let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
     let kind = words.next()?;
     let name = name(words.next()?)?;
     let module = words.next().unwrap_or("[]").strip_prefix('[')?.strip_suffix(']')?;
     let module = if module.is_empty() { String::new() } else { self::name(module)? };
-    matches!(kind, "t" | "T" | "w" | "W").then_some(Symbol { address, name, module })
+    Some((kind, Symbol { address, name, module }))
 }
 
 fn name(word: &str) -> Option<String> {

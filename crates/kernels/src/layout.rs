@@ -16,9 +16,16 @@ const MAGIC: [u8; 8] = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0];
 
 /// The layout of tasks in the kernel of this `vmlinux` or other image; `None` if it has no readable BTF.
 pub fn tasks(image: &[u8]) -> Option<TaskLayout> {
+    tasks_in(&btf(image)?)
+}
+
+/// The types of the kernel of an image; `None` if it has no readable BTF.
+pub(crate) fn btf(image: &[u8]) -> Option<Btf> {
+    // Other bytes can look like a beginning.
+    let read = |bytes| Btf::from_bytes(bytes).ok().filter(|btf| tasks_in(btf).is_some());
     match section(image, b".BTF") {
-        Some(btf) => tasks_in(btf),
-        None => memmem::find_iter(image, &MAGIC).find_map(|at| tasks_in(whole(&image[at..])?)),
+        Some(btf) => read(btf),
+        None => memmem::find_iter(image, &MAGIC).find_map(|at| read(whole(&image[at..])?)),
     }
 }
 
@@ -33,14 +40,13 @@ fn whole(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(..MAGIC.len() + 16 + end)
 }
 
-fn tasks_in(btf: &[u8]) -> Option<TaskLayout> {
-    let btf = Btf::from_bytes(btf).ok()?;
+fn tasks_in(btf: &Btf) -> Option<TaskLayout> {
     let types = btf.resolve_types_by_name("task_struct").ok()?;
     let task = types.into_iter().find_map(|kind| match kind {
         Type::Struct(task) => Some(task),
         _ => None,
     })?;
-    let offset = |name| Some(u64::from(bit_offset(&btf, &task, name, MAX_DEPTH)? / 8));
+    let offset = |name| Some(u64::from(bit_offset(btf, &task, name, MAX_DEPTH)? / 8));
     Some(TaskLayout { tgid: offset("tgid")?, comm: offset("comm")? })
 }
 
@@ -53,7 +59,12 @@ fn section<'a>(vmlinux: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// The offset of a member in bits, including members of nested unnamed structures.
-fn bit_offset(btf: &Btf, structure: &btf_rs::Struct, name: &str, depth: u32) -> Option<u32> {
+pub(crate) fn bit_offset(
+    btf: &Btf,
+    structure: &btf_rs::Struct,
+    name: &str,
+    depth: u32,
+) -> Option<u32> {
     structure.members.iter().find_map(|member| {
         let found = btf.resolve_name(member).ok()?;
         if found == name {

@@ -31,6 +31,7 @@ mod running;
 mod source;
 mod tool;
 mod tracepoints;
+pub mod types;
 pub mod unpack;
 mod userspace;
 

@@ -57,7 +57,8 @@ impl<'a> RunContext<'a> {
         let guest = lab.guest.of(experiment.machine.arch).map_err(BootError::from)?;
         let emulator = Emulator::find(experiment.machine.arch)?;
         let is_exact = experiment.mode == Mode::Exact;
-        let codes = if is_exact { Some(codes(lab, kernels, &emulator, watch)?) } else { None };
+        let memory = experiment.profile.transfers;
+        let codes = is_exact.then(|| codes(lab, kernels, &emulator, memory, watch)).transpose()?;
         let engine = match kernels[first].unbuilt.is_some() || is_exact {
             true => Engine::Tcg,
             false => engine::choose(
@@ -90,7 +91,7 @@ impl<'a> RunContext<'a> {
     /// Returns the inputs that make the boot in `slot` exact; `None` in measured mode.
     pub fn exact_inputs(&self, libraries: &Libraries, slot: Slot, each: bool) -> Option<Exact> {
         let code = self.kernel_code(slot)?;
-        Some(exact::inputs(libraries, &self.experiment, code, slot, each))
+        Some(exact::inputs(libraries, &self.seen[slot.variant], code, slot, each))
     }
 
     /// Returns what the boot in `slot` needs. `inputs` are those that make it exact; `None` in
@@ -108,6 +109,7 @@ impl<'a> RunContext<'a> {
             emulator: &self.emulator,
             provenance: &self.provenance,
             symbols: self.kernel_code(slot).map(|code| &code.symbols),
+            memory: self.kernel_code(slot).and_then(|code| code.memory.as_deref()),
         }
     }
 
@@ -127,7 +129,7 @@ pub fn check_lines(
         return Ok(());
     }
     let emulator = Emulator::find(experiment.machine.arch)?;
-    let codes = codes(lab, kernels, &emulator, watch)?;
+    let codes = codes(lab, kernels, &emulator, false, watch)?;
     let symbols = || codes.iter().flat_map(|code| code.symbols.functions());
     let has = |name: &str| symbols().any(|(symbol, _)| Symbol::of(&symbol.name).name == name);
     // Without symbols of any kernel nothing is known.
@@ -137,16 +139,17 @@ pub fn check_lines(
     }
 }
 
-/// Reads the code of each kernel. A kernel that could not be built has none.
+/// Reads the code of each kernel, and with `memory` what is known of its memory. A kernel that could not be built has none.
 fn codes(
     lab: &Lab,
     kernels: &[Obtained],
     emulator: &Emulator,
+    memory: bool,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<KernelCode>, RunError> {
     let mut code = |Obtained { kernel, unbuilt }: &Obtained| match unbuilt {
         Some(_) => Ok(KernelCode::default()),
-        None => lab.kernel_code(kernel, emulator, watch),
+        None => lab.kernel_code(kernel, emulator, memory, watch),
     };
     kernels.iter().map(&mut code).collect()
 }

@@ -266,11 +266,13 @@ impl Lab {
         Ok(summary)
     }
 
-    /// Reads the functions of a kernel, and how the plugin sees switches between its processes.
+    /// Reads the functions of a kernel, how the plugin sees switches between its processes, and, with `memory`, what is
+    /// known of its memory.
     pub(crate) fn kernel_code(
         &self,
         kernel: &Kernel,
         emulator: &Emulator,
+        memory: bool,
         watch: &mut Watch<'_>,
     ) -> Result<KernelCode, RunError> {
         let reader = SymbolReader {
@@ -279,6 +281,7 @@ impl Lab {
             libraries: &self.libraries,
             emulator,
             scratch: &self.scratch,
+            memory,
         };
         Ok(reader.read(kernel, &mut |line| watch(Progress::Message(line)))?)
     }

@@ -206,7 +206,7 @@ impl Lab {
             return Err(ReplayError::Machine(id));
         }
         let slot = Slot { variant, boot_index: kept.boot_index, block: kept.block };
-        let code = self.kernel_code(&kernel, &emulator, watch)?;
+        let code = self.kernel_code(&kernel, &emulator, experiment.profile.transfers, watch)?;
         let out_of_tree = self.out_of_tree(&kernel, &experiment, watch)?;
         let inputs = exact::inputs(&self.libraries, &experiment, &code, slot, each);
         let own = self.scratch.join(format!("replay-{id}"));
@@ -247,6 +247,7 @@ impl Replay {
             emulator: &self.emulator,
             provenance: &self.kept.facts.provenance,
             symbols: Some(&self.code.symbols),
+            memory: self.code.memory.as_deref(),
         };
         let initramfs = bootable.prepare(&self.directory)?.map_err(BootError::from)?;
         let id = self.id;

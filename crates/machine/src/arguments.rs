@@ -52,12 +52,19 @@ fn boot_parameters(platform: &Platform, engine: Engine<'_>, cpus: u32, own: &str
         Engine::Tcg => joined(&[&all, platform.emulated_words]),
         Engine::Exact(exact) => {
             let drawn = drawn_words(exact.seed);
-            let own = (platform.exact_words)(cpus, own);
             let emulated = platform.emulated_words;
-            joined(&[&all, emulated, "nokaslr", &own, "page_alloc.shuffle=1", &drawn])
+            let counts = exact.plugin.as_ref().is_some_and(|it| it.transfers.is_some());
+            let has_word = own.split_whitespace().any(|word| word == SLABS_APART);
+            let apart = if counts && !has_word { SLABS_APART } else { "" };
+            let own = (platform.exact_words)(cpus, own);
+            joined(&[&all, emulated, "nokaslr", &own, "page_alloc.shuffle=1", apart, &drawn])
         }
     }
 }
+
+/// A word for the kernel's command line if transfers of lines are counted. Otherwise the kernel uses one slab cache for
+/// several types of the same size, so the type of an object is not known.
+const SLABS_APART: &str = "slab_nomerge";
 
 /// Words without the empty ones.
 fn joined(words: &[&str]) -> String {

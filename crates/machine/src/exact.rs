@@ -45,6 +45,8 @@ pub struct Plugin {
     pub turn: Option<u32>,
     /// The task switch, if instructions are counted by process.
     pub switch: Option<Switch>,
+    /// What is needed to count transfers of lines between CPUs; `None` if they are not counted.
+    pub transfers: Option<Transfers>,
     /// The addresses at which the kernel's functions begin, in order. A jump to one of them counts as a call.
     pub functions: Vec<u64>,
 }
@@ -58,6 +60,32 @@ pub struct Switch {
     pub tgid: u64,
     /// Offset of `comm` in `struct task_struct`.
     pub comm: u64,
+}
+
+/// What is needed to count transfers of lines between CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transfers {
+    /// The node of each CPU.
+    pub homes: Vec<u16>,
+    /// The kernel's descriptors of memory, as the plugin's argument `layout` has them; `None` if they are not known.
+    pub layout: Option<[u64; 7]>,
+    /// The place of `this_cpu_off` among the per-CPU variables, and their size in bytes; `None` if they are not known.
+    pub per_cpu: Option<(u64, u64)>,
+}
+
+impl Transfers {
+    fn option(&self) -> String {
+        let listed = |numbers: &[u64], separator: &str| -> String {
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            numbers.join(separator)
+        };
+        let homes: Vec<u64> = self.homes.iter().map(|home| u64::from(*home)).collect();
+        let layout = self.layout.map(|it| format!(",layout={}", listed(&it, ":")));
+        let per_cpu =
+            self.per_cpu.map(|(base, size)| format!(",per-cpu={}", listed(&[base, size], ":")));
+        let [layout, per_cpu] = [layout, per_cpu].map(Option::unwrap_or_default);
+        format!(",transfers={}{layout}{per_cpu}", listed(&homes, "."))
+    }
 }
 
 impl Exact {
@@ -109,6 +137,9 @@ impl Plugin {
         // One CPU has all turns.
         if let Some(turn) = self.turn.filter(|_| vm.topology.cpus() > 1) {
             option.push(format!(",turn={turn}"));
+        }
+        if let Some(transfers) = &self.transfers {
+            option.push(transfers.option());
         }
         if let Some(Switch { address, tgid, comm }) = self.switch {
             option.push(format!(",switch={address:#x}:{tgid}:{comm}"));

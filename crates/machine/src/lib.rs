@@ -27,7 +27,7 @@ pub use arguments::exact_machine;
 pub use emulator::Emulator;
 pub use ending::{Ending, How, Limit, Time};
 pub use error::Error;
-pub use exact::{Exact, Plugin, Switch};
+pub use exact::{Exact, Plugin, Switch, Transfers};
 pub use kvm::{DEVICE as KVM, KVM_LIMIT, Probe};
 pub use run::{run, run_interactive};
 pub use tail::read_log;

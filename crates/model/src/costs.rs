@@ -18,8 +18,8 @@ pub const STORES: &str = "stores";
 /// The cost of a sampled profile: samples of what was running.
 pub const SAMPLES: &str = "samples";
 
-/// A class of the kernel's instructions. The number of those executed is a cost by function. Its price on a real machine
-/// is not known.
+/// A class of the kernel's instructions, or what they do to the caches of other CPUs. Their number is a cost by function.
+/// Its price on a real machine is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Class {
     /// Read-modify-writes of memory that no other CPU can divide: those with a `lock` prefix, and `xchg`.
@@ -58,11 +58,20 @@ pub enum Class {
     ExclusiveStore,
     /// Writes of TTBR0 and TTBR1: the CPU gets another page table or address space.
     TtbrWrite,
+    /// Lines of memory taken from other CPUs, if caches have no limits: accesses to a line that another CPU wrote since,
+    /// and stores to a line of which others have a copy.
+    Transfer,
+    /// Those transfers that are stores to a line of which the CPU has a copy too.
+    Upgrade,
+    /// Those transfers to a CPU without a copy whose access reads or writes no byte that others wrote since it had one.
+    FalseSharing,
+    /// Those transfers that take a line from a CPU of another node.
+    RemoteTransfer,
 }
 
 impl Class {
     /// All classes, of all architectures.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Locked,
         Self::Fence,
         Self::Invlpg,
@@ -81,23 +90,28 @@ impl Class {
         Self::ExclusiveLoad,
         Self::ExclusiveStore,
         Self::TtbrWrite,
+        Self::Transfer,
+        Self::Upgrade,
+        Self::FalseSharing,
+        Self::RemoteTransfer,
     ];
-    /// The number of the first class of arm64 in [`Class::ALL`].
-    const FIRST_OF_ARM64: usize = Self::TlbiPage as usize;
+    /// Transfers, and kinds of them.
+    pub const TRANSFERS: [Self; 4] =
+        [Self::Transfer, Self::Upgrade, Self::FalseSharing, Self::RemoteTransfer];
 
-    /// The classes of an architecture.
+    /// The classes of instructions of an architecture.
     pub fn of(arch: Architecture) -> &'static [Self] {
-        let (x86_64, arm64) = const { Self::ALL.split_at(Self::FIRST_OF_ARM64) };
+        let (x86_64, others) = const { Self::ALL.split_at(Self::TlbiPage as usize) };
+        let (arm64, _) = others.split_at(others.len() - Self::TRANSFERS.len());
         match arch {
             Architecture::X86_64 => x86_64,
             Architecture::Arm64 => arm64,
         }
     }
 
-    /// The place among the classes of its architecture.
-    fn place(self) -> usize {
-        let number = self as usize;
-        number.checked_sub(Self::FIRST_OF_ARM64).unwrap_or(number)
+    /// Whether it is one of [`Class::TRANSFERS`].
+    pub fn is_transfer(self) -> bool {
+        Self::TRANSFERS.contains(&self)
     }
 
     /// The class whose cost has this name.
@@ -126,6 +140,10 @@ impl Class {
             Self::ExclusiveLoad => "exclusive-loads",
             Self::ExclusiveStore => "exclusive-stores",
             Self::TtbrWrite => "ttbr-writes",
+            Self::Transfer => "transfers",
+            Self::Upgrade => "upgrades",
+            Self::FalseSharing => "false-sharing",
+            Self::RemoteTransfer => "remote-transfers",
         }
     }
 
@@ -150,6 +168,10 @@ impl Class {
             Self::ExclusiveLoad => "exclusive loads",
             Self::ExclusiveStore => "exclusive stores",
             Self::TtbrWrite => "writes of TTBR",
+            Self::Transfer => "transfers of lines",
+            Self::Upgrade => "upgrades of lines",
+            Self::FalseSharing => "transfers by false sharing",
+            Self::RemoteTransfer => "transfers between nodes",
         };
         Cost { unit: unit.to_owned(), ..Cost::new(self.name()) }
     }
@@ -163,6 +185,7 @@ pub fn is_by_path(cost: &str) -> bool {
 /// The numbers of the costs in a table of exact mode.
 pub mod exact_cost {
     use super::{Architecture, Class, Cost, CostTable};
+    use crate::Profiling;
 
     /// The number of [`super::INSTRUCTIONS`].
     pub const INSTRUCTIONS: u16 = 0;
@@ -173,20 +196,19 @@ pub mod exact_cost {
     /// The number of [`super::STORES`], if accesses are counted.
     pub const STORES: u16 = 3;
 
-    /// The number of a class, if classes are counted.
-    pub fn class(class: Class, has_accesses: bool) -> u16 {
-        (costs(has_accesses).len() + class.place()) as u16
-    }
-
     /// A table of exact mode without places, of boots in which classes were not counted.
     pub fn table(has_accesses: bool) -> CostTable {
         CostTable::new(costs(has_accesses).iter().map(|name| Cost::new(name)))
     }
 
-    /// A table of exact mode without places, with the classes of the architecture.
-    pub fn table_with_classes(has_accesses: bool, arch: Architecture) -> CostTable {
-        let costs = costs(has_accesses).iter().map(|name| Cost::new(name));
-        CostTable::new(costs.chain(Class::of(arch).iter().map(|class| class.cost())))
+    /// A table of exact mode without places, with the classes of the architecture, and transfers if they were counted.
+    pub fn table_with_classes(
+        arch: Architecture,
+        Profiling { accesses, transfers, .. }: &Profiling,
+    ) -> CostTable {
+        let costs = costs(*accesses).iter().map(|name| Cost::new(name));
+        let transfers = Class::TRANSFERS.iter().filter(|_| *transfers);
+        CostTable::new(costs.chain(Class::of(arch).iter().chain(transfers).map(|it| it.cost())))
     }
 
     /// The names of the costs that are no classes, by number.
@@ -288,6 +310,16 @@ pub enum Place {
         module: Name,
         /// The instruction's virtual address.
         address: u64,
+    },
+    /// A field of the kernel's memory whose line a function takes from other CPUs. The costs are transfers. Those of a
+    /// function's fields add up to the function's.
+    Field {
+        /// The type and the field, such as `mm_struct.mmap_lock.count`, or what else is known of the memory, in brackets.
+        field: Name,
+        /// The kernel's symbol, with compiler suffixes.
+        function: Name,
+        /// Its module; empty for the kernel itself.
+        module: Name,
     },
 }
 
@@ -440,6 +472,7 @@ impl CostTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Profiling;
 
     fn place(name: &str) -> Place {
         Place::Function { name: name.into(), module: "".into() }
@@ -451,14 +484,16 @@ mod tests {
         assert_eq!(numbers, (0..Class::ALL.len()).collect::<Vec<_>>());
         let all: Vec<Class> =
             Architecture::ALL.iter().flat_map(|it| Class::of(*it)).copied().collect();
-        assert_eq!(all, Class::ALL);
-        for (arch, accesses) in Architecture::ALL.iter().flat_map(|it| [(*it, false), (*it, true)])
+        assert_eq!([&all[..], &Class::TRANSFERS].concat(), Class::ALL);
+        for (arch, transfers) in Architecture::ALL.iter().flat_map(|it| [(*it, false), (*it, true)])
         {
-            let table = exact_cost::table_with_classes(accesses, arch);
-            for class in Class::of(arch) {
-                let number = exact_cost::class(*class, accesses);
-                assert_eq!(table.number(class.name()), Some(number), "{class:?}");
-                assert_eq!(Class::named(class.name()), Some(*class));
+            let profiling = Profiling { transfers, ..Profiling::default() };
+            let table = exact_cost::table_with_classes(arch, &profiling);
+            for class in Class::ALL {
+                let is_transfer = Class::TRANSFERS.contains(&class);
+                let expected = Class::of(arch).contains(&class) || transfers && is_transfer;
+                assert_eq!(table.number(class.name()).is_some(), expected, "{class:?}");
+                assert_eq!(Class::named(class.name()), Some(class));
             }
         }
     }

@@ -54,6 +54,9 @@ pub struct Profiling {
     pub accesses: bool,
     /// Instructions by call path.
     pub stacks: bool,
+    /// Lines of memory that CPUs take from each other, by function and by field.
+    #[serde(skip_serializing_if = "is_false")]
+    pub transfers: bool,
     /// The kernel functions whose executions are kept by instruction, by their names without suffixes of compilers.
     /// All executions are counted in any case, so this does not change a count.
     #[serde(skip_serializing_if = "Vec::is_empty")]

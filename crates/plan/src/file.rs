@@ -352,6 +352,7 @@ impl FileForm {
         let boots_span = self.boots.as_ref().map(Spanned::span);
         let (boots, sequential) = mode::check_boots(&self)?;
         let profile = mode::check_profile(&self)?;
+        let profile_span = self.profile.as_ref().map(Spanned::span).unwrap_or_default();
         let sampler = sampler::check(self.sampler)?;
         let span = self.workloads.span();
         let forms = self.workloads.into_inner();
@@ -376,6 +377,8 @@ impl FileForm {
                 vec![Place { machine, workloads, readings }]
             }
         };
+        let machines = places.iter().map(|place| &place.machine);
+        mode::check_transfers(&profile, machines, profile_span)?;
         let tree = self.tree.map(|tree| build::path(directory, &tree));
         let source = SourceForm { tree: tree.as_deref(), build: &self.build, directory };
         let Place { mut machine, workloads, readings } = places[0].clone();

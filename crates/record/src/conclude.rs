@@ -18,6 +18,7 @@ use tempfile::NamedTempFile;
 use crate::clock;
 use crate::collect::{Recording, collect};
 use crate::exact::read_counted;
+use crate::memory::Memory;
 use crate::{metrics, profile};
 
 /// The description of a boot before it begins. It is written beside the recording, so that an interrupted
@@ -104,6 +105,8 @@ pub fn unknown_load() -> HostLoad {
 pub struct Counting<'a> {
     /// The kernel's functions, without modules.
     pub symbols: &'a Symbols,
+    /// What is known of the kernel's memory, if transfers of lines were counted.
+    pub memory: Option<&'a Memory>,
     /// The CPUs and nodes of the machine.
     pub topology: &'a Topology,
     /// The functions whose executions are kept by instruction.
@@ -211,7 +214,7 @@ fn profiles(
         ))
     }));
     let spans = &recording.spans;
-    let profiles = profile::profiles(&counted, spans, symbols, counting.lines);
+    let profiles = profile::profiles(&counted, spans, symbols, counting.lines, counting.memory);
     let series = profile::series(&counted, spans, &counting.topology.homes());
     let (profiles, series) = profiles.zip(series).ok_or(OTHER_CUTS)?;
     recording.chunks.extend(series);

@@ -5,6 +5,8 @@ pub mod clock;
 pub mod collect;
 pub mod conclude;
 pub mod exact;
+mod fields;
+pub mod memory;
 pub mod metrics;
 mod order;
 mod profile;

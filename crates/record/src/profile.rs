@@ -8,14 +8,14 @@ use code::Symbol;
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
 use model::{
-    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Cell, Chunk, Column, CostTable, INSTRUCTIONS,
-    Name, Place, Privilege, Profile, Sample, exact_cost,
+    ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Cell, Chunk, Class, Column, CostTable,
+    INSTRUCTIONS, Name, Place, Privilege, Profile, Profiling, Sample, exact_cost,
 };
 
+use crate::fields::{self, UNKNOWN, name_of};
+use crate::memory::Memory;
 use crate::span::{PhaseId, Span};
 
-/// The function name for kernel instructions whose address has no symbol.
-pub const UNKNOWN: &str = "[unknown]";
 /// The function name for kernel instructions that the plugin counted without their address, because
 /// its table was full.
 const OTHER: &str = "[other]";
@@ -28,13 +28,14 @@ const BEYOND: &str = "[beyond]";
 const MAX_PATHS: usize = 1 << 22;
 
 /// Returns the profile of each phase of each iteration, with the instructions of the functions
-/// `lines` one by one. `None` if the plugin counted other cuts than the agent recorded: counts
+/// `lines` one by one. `memory` names what lies in memory, if transfers were counted. `None` if the plugin counted other cuts than the agent recorded: counts
 /// cannot be assigned to phases then.
 pub fn profiles(
     counted: &counted::Profile,
     spans: &[Span],
     symbols: &Symbols,
     lines: &[String],
+    memory: Option<&Memory>,
 ) -> Option<Vec<Profile>> {
     let mut paths = Paths::new(counted, symbols);
     let phases = phases(counted, spans)?.filter_map(|(span, phase)| {
@@ -42,7 +43,7 @@ pub fn profiles(
             workload: span.phase.as_ref()?.workload.clone(),
             iteration: span.phase.as_ref()?.iteration,
             phase: span.phase.as_ref()?.phase.clone(),
-            costs: costs(phase?, counted, symbols, lines, &mut paths),
+            costs: costs(phase?, counted, symbols, lines, memory, &mut paths),
             sampled: None,
         })
     });
@@ -137,17 +138,20 @@ pub fn samples(profiles: &[Profile]) -> Vec<Sample> {
     samples.collect()
 }
 
-/// Makes the table of a phase's costs, by memory, call path, process, function and privilege, and by
+/// Makes the table of a phase's costs, by memory, call path, process, function, field and privilege, and by
 /// instruction in the functions `lines`.
 fn costs(
     phase: &counted::Phase,
     counted: &counted::Profile,
     symbols: &Symbols,
     lines: &[String],
+    memory: Option<&Memory>,
     paths: &mut Paths<'_>,
 ) -> CostTable {
-    let mut table = exact_cost::table_with_classes(counted.scope.nodes > 0, counted.scope.arch);
-    for (place, values) in memory(phase) {
+    let counted::Scope { arch, nodes, transfers, .. } = counted.scope;
+    let profiling = Profiling { accesses: nodes > 0, transfers, ..Profiling::default() };
+    let mut table = exact_cost::table_with_classes(arch, &profiling);
+    for (place, values) in accesses(phase) {
         table.push(place, values);
     }
     for (path, instructions) in paths.paths(phase) {
@@ -158,16 +162,25 @@ fn costs(
         let name = name_of_process(process).into();
         table.push(Place::Process { id: process.id, name, functions: Vec::new() }, values);
     }
-    for ((name, module), values) in functions(phase, counted, symbols) {
+    for ((name, module), values) in functions(phase, counted, symbols, &table) {
         table.push(Place::Function { name: name.into(), module: module.into() }, values);
     }
     for (place, executions) in instructions(phase, symbols, lines) {
         table.push(place, [Cell::new(exact_cost::INSTRUCTIONS, ALL_CPUS, executions)]);
     }
+    if let Some(memory) = memory {
+        for (place, values) in fields::costs(phase, &counted.caches, memory, symbols, &table) {
+            table.push(place, values);
+        }
+    }
     for privilege in Privilege::ALL {
-        let values = by_cpu(phase).map(|(number, cpu)| {
-            Cell::new(exact_cost::INSTRUCTIONS, number, cpu.instructions(privilege))
+        let values = by_cpu(phase).flat_map(|(number, cpu)| {
+            let instructions = cpu.instructions(privilege);
+            let instructions = Cell::new(exact_cost::INSTRUCTIONS, number, instructions);
+            let transfers = fields::cells(number, fields::sum(cpu, privilege), &table);
+            iter::once(instructions).chain(transfers)
         });
+        let values: Vec<Cell> = values.collect();
         table.push(Place::All(privilege), values);
     }
     table
@@ -178,7 +191,7 @@ fn by_cpu(phase: &counted::Phase) -> impl Iterator<Item = (u16, &counted::Cpu)> 
     (0..).zip(&phase.cpus)
 }
 
-fn memory(phase: &counted::Phase) -> BTreeMap<Place, Vec<Cell>> {
+fn accesses(phase: &counted::Phase) -> BTreeMap<Place, Vec<Cell>> {
     let mut memory = BTreeMap::<Place, Vec<Cell>>::new();
     for (number, cpu) in by_cpu(phase) {
         for row in &cpu.accesses {
@@ -193,12 +206,14 @@ fn memory(phase: &counted::Phase) -> BTreeMap<Place, Vec<Cell>> {
     memory
 }
 
-/// Sums the instructions of each function, those of each class, and its entries, by its name and module.
+/// Sums the instructions of each function, those of each class, its transfers and its entries, by its name and module.
 fn functions<'a>(
     phase: &'a counted::Phase,
     counted: &counted::Profile,
     symbols: &'a Symbols,
+    table: &CostTable,
 ) -> BTreeMap<(&'a str, &'a str), Vec<Cell>> {
+    let cost_of = |class: Class| table.number(class.name());
     let mut functions = BTreeMap::<_, BTreeMap<(u16, u16), u64>>::new();
     let mut add = |name: (&'a str, &'a str), cost: u16, cpu: u16, count: u64| {
         let sum = functions.entry(name).or_default().entry((cost, cpu)).or_default();
@@ -207,14 +222,19 @@ fn functions<'a>(
     for (number, cpu) in by_cpu(phase) {
         for executed in &cpu.kernel {
             let symbol = symbols.find(executed.address);
-            let name = symbol.map_or((UNKNOWN, ""), |it| (&it.name, &it.module));
+            let name = name_of(symbol);
             add(name, exact_cost::INSTRUCTIONS, number, executed.count);
             if symbol.is_some_and(|symbol| symbol.address == executed.address) {
                 add(name, exact_cost::ENTRIES, number, executed.count);
             }
-            if let Some(class) = counted.classes.get(&executed.address) {
-                let cost = exact_cost::class(*class, counted.scope.nodes > 0);
+            if let Some(cost) = counted.classes.get(&executed.address).copied().and_then(cost_of) {
                 add(name, cost, number, executed.count);
+            }
+        }
+        for count in cpu.transfers.iter().filter(|it| it.address != counted::PROGRAM) {
+            let name = name_of(symbols.find(count.address));
+            for (class, transfers) in fields::kinds(count.transfers) {
+                cost_of(class).into_iter().for_each(|cost| add(name, cost, number, transfers));
             }
         }
         if cpu.totals.kernel_other > 0 {
@@ -358,12 +378,13 @@ mod tests {
                 cpus: 2,
                 nodes: 0,
                 stacks: false,
+                transfers: false,
             })
         };
         let symbols = symbols();
         let lines: Vec<String> = lines.iter().map(|&it| it.to_owned()).collect();
         let mut paths = Paths::new(&profile, &symbols);
-        costs(&profile.slices[0], &profile, &symbols, &lines, &mut paths)
+        costs(&profile.slices[0], &profile, &symbols, &lines, None, &mut paths)
     }
 
     #[test]

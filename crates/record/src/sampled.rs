@@ -8,7 +8,7 @@ use flight::event::{MAX_FRAMES, MAX_PATHS, MAX_USER_PATHS, Samples, UserPath};
 use kernelfiles::kallsyms::Symbols;
 use model::{Name, Place, Profile, Sampled, Slice};
 
-use crate::profile::UNKNOWN;
+use crate::fields::UNKNOWN;
 use crate::span::Span;
 
 /// The largest number of counts of a boot. A count is the number of samples of one path in one

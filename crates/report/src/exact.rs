@@ -46,8 +46,22 @@ const SEEDS: &str = "seeds";
 pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
     let columns = if verdicts { 1..comparison.variants.len() } else { 1..1 };
     let given = columns.filter_map(|column| self::verdicts(comparison, column));
-    let notes = || seeds(comparison).into_iter().chain(given).chain(limits(comparison.arch));
+    let transfers =
+        has_transfers(comparison).then(|| Note::on_all("transfers", TRANSFERS.to_owned()));
+    let notes = || {
+        seeds(comparison).into_iter().chain(given).chain(transfers).chain(limits(comparison.arch))
+    };
     (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes().collect::<Vec<_>>()))
+}
+
+/// What numbers of transfers of lines do not show.
+pub const TRANSFERS: &str = "caches have no limits, so a line that was written long ago is taken too; a line is taken \
+                             once a turn of a CPU at most; boots have slab_nomerge, which changes where objects lie";
+
+/// Whether transfers of lines were counted, and there were some.
+fn has_transfers(comparison: &Comparison) -> bool {
+    let mut rows = comparison.tables.iter().flat_map(|table| &table.rows);
+    rows.any(|row| row.section == Some(compare::TRANSFERS))
 }
 
 /// Returns notes on what exact mode does not show.

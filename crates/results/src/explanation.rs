@@ -4,7 +4,7 @@
 use boot::{ChangedPlaces, changed_places};
 use compare::{
     Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots, check_cost,
-    classes, explain, headlines, paths, reasons,
+    classes, explain, fields, headlines, paths, reasons,
 };
 use kernels::Cache;
 use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse, is_by_path};
@@ -76,6 +76,7 @@ impl Explained {
         if cost == INSTRUCTIONS {
             explanation.classes = classes(&base, &new, &used, phase.as_deref());
         }
+        explanation.fields = fields(&base, &new, &used, (phase.as_deref(), cost));
         if by_system_call {
             explanation.reasons = reasons(&base, &new, &used, (phase.as_deref(), cost));
             if explanation.reasons.is_none() {

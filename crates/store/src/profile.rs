@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::packed;
 
 /// The number of the format.
-const TABLE: u8 = 5;
-/// The number of the format before, which is the same without [`Named::Instruction`].
-const WITHOUT_INSTRUCTIONS: u8 = 4;
+const TABLE: u8 = 6;
+/// The numbers of older formats, which are the same without [`Named::Field`], and without [`Named::Instruction`] too.
+const OLDER: [u8; 2] = [5, 4];
 
 /// A profile without its workload, iteration and phase.
 #[derive(Serialize, Deserialize)]
@@ -48,6 +48,7 @@ enum Named {
     Function { name: u32, module: u32 },
     All(Privilege),
     Instruction { function: u32, module: u32, address: u64 },
+    Field { field: u32, function: u32, module: u32 },
 }
 
 /// The cells of some places. Most places have values of the same costs and CPUs, so these are stored once.
@@ -127,6 +128,11 @@ impl<'a> Names<'a> {
                 let (function, module) = (self.add(function), self.add(module));
                 Named::Instruction { function, module, address: *address }
             }
+            Place::Field { field, function, module } => Named::Field {
+                field: self.add(field),
+                function: self.add(function),
+                module: self.add(module),
+            },
         }
     }
 }
@@ -147,6 +153,11 @@ fn place(named: Named, names: &[Name]) -> io::Result<Place> {
             let (function, module) = (one(&function, names)?, one(&module, names)?);
             Place::Instruction { function, module, address }
         }
+        Named::Field { field, function, module } => Place::Field {
+            field: one(&field, names)?,
+            function: one(&function, names)?,
+            module: one(&module, names)?,
+        },
     })
 }
 
@@ -192,7 +203,7 @@ pub fn decode(packed: &[u8]) -> io::Result<Profile> {
 pub fn decode_accesses(packed: &[u8]) -> io::Result<Profile> {
     let bytes = packed::unpack(packed)?;
     let costs = match bytes.split_first() {
-        Some((&(TABLE | WITHOUT_INSTRUCTIONS), bytes)) => {
+        Some((format, bytes)) if is_table(*format) => {
             let (form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
             let Beginning { costs, memory, memory_cells } = form;
             let mut cells = Vec::new();
@@ -202,6 +213,10 @@ pub fn decode_accesses(packed: &[u8]) -> io::Result<Profile> {
         _ => old::accesses(&bytes)?,
     };
     Ok(Profile { costs, ..Profile::default() })
+}
+
+fn is_table(format: u8) -> bool {
+    format == TABLE || OLDER.contains(&format)
 }
 
 fn memory_places(memory: Vec<(Privilege, Target)>) -> impl Iterator<Item = Place> {
@@ -214,7 +229,7 @@ fn table(costs: Vec<Cost>, places: Vec<Place>, cells: Vec<Cell>) -> io::Result<C
 }
 
 fn parse(bytes: &[u8]) -> io::Result<Profile> {
-    let Some((&(TABLE | WITHOUT_INSTRUCTIONS), bytes)) = bytes.split_first() else {
+    let Some((_, bytes)) = bytes.split_first().filter(|(format, _)| is_table(**format)) else {
         return old::parse(bytes);
     };
     let (form, rest): (Form, _) = postcard::take_from_bytes(bytes).map_err(io::Error::other)?;
@@ -251,6 +266,8 @@ mod tests {
             (name(), name(), any::<u64>()).prop_map(|(function, module, address)| {
                 Place::Instruction { function, module, address }
             }),
+            (name(), name(), name())
+                .prop_map(|(field, function, module)| { Place::Field { field, function, module } }),
             Just(Place::All(Privilege::Firmware)),
         ]
     }

@@ -19,6 +19,49 @@ pub struct Arguments {
     /// `turn=NUMBER`: a CPU's turn ends at the first branch after this many instructions. Without it QEMU
     /// ends turns at the guest's next timer.
     pub turn: Option<u64>,
+    /// `transfers=NODE.NODE...`, the node of each CPU: count the lines that CPUs take from each other.
+    pub transfers: Option<Vec<u16>>,
+    /// `layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME`: the kernel's descriptors of memory.
+    pub layout: Option<Layout>,
+    /// `per-cpu=BASE:SIZE`: the kernel's per-CPU variables.
+    pub per_cpu: Option<PerCpu>,
+}
+
+/// Offsets in the kernel's descriptors of memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The size of `struct page`.
+    pub page: u64,
+    /// The offset of `compound_head` in it.
+    pub head: u64,
+    /// The offset of `page_type` in it.
+    pub kind: u64,
+    /// How a slab is told from other pages.
+    pub slab: SlabMark,
+    /// The offset of `slab_cache` in the first descriptor of a slab (`struct slab`).
+    pub cache: u64,
+    /// The offset of `size` in `struct kmem_cache`.
+    pub size: u64,
+    /// The offset of `name` in `struct kmem_cache`.
+    pub name: u64,
+}
+
+/// How a slab is told from other pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlabMark {
+    /// The upper 8 bits of `page_type` have this value.
+    Type(u8),
+    /// This bit is set in `flags`, the first word.
+    Flag(u8),
+}
+
+/// The kernel's per-CPU variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerCpu {
+    /// The place of the variable `this_cpu_off`, in which each CPU has the base address of its copies.
+    pub base: u64,
+    /// The bytes of all variables together.
+    pub size: u64,
 }
 
 /// The kernel's task switch, and the fields that identify tasks.
@@ -38,7 +81,8 @@ pub struct Switch {
 pub enum ArgumentError {
     /// The argument is unknown or has an invalid value.
     #[error(
-        "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off, turn=NUMBER"
+        "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off, turn=NUMBER, \
+         transfers=NODE.NODE..., layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME, per-cpu=BASE:SIZE"
     )]
     Unknown(String),
 }
@@ -48,6 +92,7 @@ impl Arguments {
     /// is unknown or invalid.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
         let (mut nodes, mut switch, mut turn) = (Vec::new(), None, None);
+        let (mut transfers, mut layout, mut per_cpu) = (None, None, None);
         let (mut stacks, mut each) = (false, false);
         for word in words {
             let unknown = || ArgumentError::Unknown(word.clone());
@@ -60,10 +105,13 @@ impl Arguments {
                 ("each", "on") => each = true,
                 ("each", "off") => each = false,
                 ("turn", value) => turn = Some(self::turn(value).ok_or_else(unknown)?),
+                ("transfers", value) => transfers = Some(homes(value).ok_or_else(unknown)?),
+                ("layout", value) => layout = Some(self::layout(value).ok_or_else(unknown)?),
+                ("per-cpu", value) => per_cpu = Some(self::per_cpu(value).ok_or_else(unknown)?),
                 _ => return Err(unknown()),
             }
         }
-        Ok(Self { nodes, switch, stacks, each, turn })
+        Ok(Self { nodes, switch, stacks, each, turn, transfers, layout, per_cpu })
     }
 }
 
@@ -76,11 +124,39 @@ fn node(value: &str) -> Option<(u16, Range<u64>)> {
 }
 
 fn switch(value: &str) -> Option<Switch> {
-    let numbers: Option<Vec<u64>> = value.split(':').map(number).collect();
-    match numbers?.as_slice() {
+    match numbers(value)?.as_slice() {
         &[address, tgid, comm] => Some(Switch { address, tgid, comm }),
         _ => None,
     }
+}
+
+fn homes(value: &str) -> Option<Vec<u16>> {
+    value.split('.').map(|node| node.parse().ok().filter(|node| *node < MAX_NODES)).collect()
+}
+
+/// The slab's mark is a type, or 256 and the number of a flag.
+fn layout(value: &str) -> Option<Layout> {
+    let &[page, head, kind, slab, cache, size, name] = numbers(value)?.as_slice() else {
+        return None;
+    };
+    let slab = match slab {
+        0..256 => SlabMark::Type(slab as u8),
+        256..320 => SlabMark::Flag((slab - 256) as u8),
+        _ => return None,
+    };
+    let is_sound = page > 0 && [page, head, kind, cache, size, name].iter().all(|it| *it < 4096);
+    is_sound.then_some(Layout { page, head, kind, slab, cache, size, name })
+}
+
+fn per_cpu(value: &str) -> Option<PerCpu> {
+    match numbers(value)?.as_slice() {
+        &[base, size] if base < size => Some(PerCpu { base, size }),
+        _ => None,
+    }
+}
+
+fn numbers(value: &str) -> Option<Vec<u64>> {
+    value.split(':').map(number).collect()
 }
 
 fn turn(value: &str) -> Option<u64> {
@@ -105,7 +181,8 @@ mod tests {
     #[test]
     fn all_arguments_are_read() {
         let words = "node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
-                     switch=0xffffffff81002000:2456:3032 stacks=on each=on turn=1000";
+                     switch=0xffffffff81002000:2456:3032 stacks=on each=on turn=1000 transfers=0.1 layout=64:8:0x30:0xf5:8:24:96 \
+                     per-cpu=0x10:0x1000";
         let node = |start, end| (0, start..end);
         assert_eq!(
             parse(words),
@@ -115,6 +192,17 @@ mod tests {
                 stacks: true,
                 each: true,
                 turn: Some(1000),
+                transfers: Some(vec![0, 1]),
+                layout: Some(Layout {
+                    page: 64,
+                    head: 8,
+                    kind: 48,
+                    slab: SlabMark::Type(0xf5),
+                    cache: 8,
+                    size: 24,
+                    name: 96,
+                }),
+                per_cpu: Some(PerCpu { base: 0x10, size: 0x1000 }),
             })
         );
     }
@@ -123,7 +211,8 @@ mod tests {
     fn an_invalid_argument_is_named() {
         for wrong in [
             "node=0:5-5", "node=x:0-1", "node=128:0-1", "accesses=on", "out=p", "switch=1:2",
-            "stacks=1", "turn=0", "x",
+            "stacks=1", "turn=0", "x", "transfers=0.x", "layout=0:8:48:245:8:24:96",
+            "layout=64:8:48:400:8:24:96", "per-cpu=2:2",
         ] {
             let error = Err(ArgumentError::Unknown(wrong.into()));
             assert_eq!(parse(&format!("stacks=on {wrong}")), error);

@@ -6,6 +6,7 @@
 //! ```text
 //! FAULTLINE_PROFILE=PATH qemu-system-x86_64 -accel tcg,thread=single ... \
 //!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on][,each=on][,turn=1000]
+//!     [,transfers=HOMES[,layout=LAYOUT][,per-cpu=PLACES]]
 //! ```
 //!
 //! It is the same for `qemu-system-aarch64`. QEMU tells the architecture of its guests.
@@ -34,3 +35,4 @@ mod qemu;
 mod recent;
 mod running;
 mod segments;
+mod transfers;

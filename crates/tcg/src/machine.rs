@@ -84,6 +84,8 @@ pub enum Probe {
     ReturnTo(usize),
     /// A block of kernel instructions begins at this address.
     Block(u64),
+    /// The CPU's virtual addresses may have other physical ones from now on.
+    Flush,
     /// A branch begins, which has this number in its segment.
     Branch(u64),
     /// A function of the kernel's image begins at this address.
@@ -105,6 +107,10 @@ pub enum Probe {
 pub enum AccessProbe {
     /// Accesses are counted. The instruction has this privilege.
     Count(Privilege),
+    /// The lines that it takes from other CPUs are counted. The instruction has this address.
+    Line(u64),
+    /// The same for an instruction that reads and writes memory as one access.
+    LockedLine(u64),
     /// It loads the address of an interrupt table.
     InterruptTable,
     /// A call at this address stores its return address.

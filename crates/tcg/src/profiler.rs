@@ -30,6 +30,7 @@ use crate::observer::{At, Flow, Observer, Slice};
 use crate::path_counts::PathCounts;
 use crate::running::Running;
 use crate::segments::{Position, Segment};
+use crate::transfers::TransferCounts;
 use tasks::Tasks;
 
 /// Counts what a machine does. Instructions and accesses are counted without a lock.
@@ -47,6 +48,7 @@ pub struct Profiler<A: Architecture> {
     instructions: InstructionCounts,
     accesses: Option<AccessCounts>,
     paths: Option<PathCounts<A::Calls>>,
+    transfers: Option<TransferCounts<A>>,
     functions: Functions,
     switch: Option<Switch>,
     tasks: Tasks,
@@ -127,7 +129,14 @@ impl<A: Architecture> Profiler<A> {
         position: Position,
     ) -> io::Result<Self> {
         let nodes = node_count(&arguments.nodes);
-        let scope = Scope { arch: A::KIND, cpus, nodes, stacks: arguments.stacks };
+        let transfers = TransferCounts::new(arguments, cpus);
+        let scope = Scope {
+            arch: A::KIND,
+            cpus,
+            nodes,
+            stacks: arguments.stacks,
+            transfers: transfers.is_some(),
+        };
         let state = State {
             tables: InterruptTables::default(),
             sampling: None,
@@ -146,6 +155,7 @@ impl<A: Architecture> Profiler<A> {
             instructions: InstructionCounts::new(cpus),
             accesses: (nodes > 0).then(|| AccessCounts::new(cpus, &arguments.nodes)),
             paths: arguments.stacks.then(|| PathCounts::new(cpus)),
+            transfers,
             functions,
             switch: arguments.switch,
             tasks: Tasks::new(cpus),
@@ -186,6 +196,7 @@ impl<A: Architecture> Profiler<A> {
         let stack = || machine.register(A::STACK_POINTER);
         let flow = match probe {
             Probe::Branch(number) => return self.branches(machine, number),
+            Probe::Flush => return self.transfers.iter().for_each(|all| all.flushes(at.cpu)),
             Probe::Mark => return self.mark(machine),
             Probe::Tick => return self.tick(machine),
             Probe::Interrupt(vector) => return self.interrupted(machine, vector),
@@ -223,6 +234,8 @@ impl<A: Architecture> Profiler<A> {
             AccessProbe::Count(privilege) => {
                 return self.accesses.iter().for_each(|all| all.accesses(at, privilege, access));
             }
+            AccessProbe::Line(by) => return self.takes(machine, at, (by, false), access),
+            AccessProbe::LockedLine(by) => return self.takes(machine, at, (by, true), access),
             // The operand consists of the table's limit, 2 bytes, and its address.
             AccessProbe::InterruptTable => {
                 return access
@@ -243,6 +256,11 @@ impl<A: Architecture> Profiler<A> {
     }
 
     #[inline(always)]
+    fn takes(&self, machine: &impl Machine, at: At<'_>, by: (u64, bool), access: &impl Access) {
+        self.transfers.iter().for_each(|all| all.accesses(machine, at, by, access));
+    }
+
+    #[inline(always)]
     fn flows(&self, at: At<'_>, flow: Option<Flow<'_>>) {
         if let (Some(paths), Some(flow)) = (&self.paths, flow) {
             paths.flows(at, flow);
@@ -258,7 +276,8 @@ impl<A: Architecture> Profiler<A> {
         let instructions: &dyn Observer = &self.instructions;
         let accesses = self.accesses.as_ref().map(|accesses| accesses as &dyn Observer);
         let paths = self.paths.as_ref().map(|paths| paths as &dyn Observer);
-        [Some(instructions), accesses, paths].into_iter().flatten()
+        let transfers = self.transfers.as_ref().map(|transfers| transfers as &dyn Observer);
+        [Some(instructions), accesses, paths, transfers].into_iter().flatten()
     }
 
     /// An interrupt handler begins.
@@ -374,7 +393,7 @@ impl<A: Architecture> Profiler<A> {
     fn cut(&self, state: &mut State, running: Vec<Option<Process>>) {
         state.ticks.last = None;
         let cpus = vec![Cpu::default(); running.len()];
-        let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, sites: Vec::new() };
+        let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, ..Slice::default() };
         for (cpu, process) in running.into_iter().enumerate() {
             self.instructions.ran(self.at(cpu), process);
         }
@@ -383,6 +402,7 @@ impl<A: Architecture> Profiler<A> {
         state.write(|out| {
             out.nodes(&slice.sites)?;
             out.classes(&classes)?;
+            out.caches(&slice.caches)?;
             out.slice(&slice.counts)
         });
     }

@@ -135,7 +135,10 @@ impl<'a> Tally<'a> {
                     }
                 }
                 Place::Process { name, .. } => *self.processes.entry(name).or_default() += sum,
-                Place::Memory(..) | Place::Path(_) | Place::Instruction { .. } => {}
+                Place::Memory(..)
+                | Place::Path(_)
+                | Place::Instruction { .. }
+                | Place::Field { .. } => {}
             }
         }
     }

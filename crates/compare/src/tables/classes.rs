@@ -79,7 +79,7 @@ pub fn capitalized(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use model::exact_cost;
-    use model::{Architecture, Cell, Cost};
+    use model::{Architecture, Cell, Cost, Profiling};
 
     use super::*;
     use crate::testing::boot;
@@ -87,11 +87,12 @@ mod tests {
     #[test]
     fn functions_are_summed_by_class() {
         let mut boot = boot(0);
-        let mut costs = exact_cost::table_with_classes(false, Architecture::X86_64);
+        let mut costs = exact_cost::table_with_classes(Architecture::X86_64, &Profiling::default());
+        let number_of = |class: Class| costs.number(class.name()).unwrap();
+        let [locked, invlpg] = [Class::Locked, Class::Invlpg].map(number_of);
         let function = |symbol: &str| Place::Function { name: symbol.into(), module: "".into() };
-        let of = |class, cpu, value| Cell::new(exact_cost::class(class, false), cpu, value);
-        costs.push(function("a"), [of(Class::Locked, 0, 2), of(Class::Locked, 1, 3)]);
-        costs.push(function("b"), [of(Class::Locked, 0, 5), of(Class::Invlpg, 0, 7)]);
+        costs.push(function("a"), [Cell::new(locked, 0, 2), Cell::new(locked, 1, 3)]);
+        costs.push(function("b"), [Cell::new(locked, 0, 5), Cell::new(invlpg, 0, 7)]);
         let (workload, phase) = ("autonuma".to_owned(), "run".to_owned());
         boot.profiles =
             vec![Profile { workload, phase, iteration: 4, costs, ..Profile::default() }];

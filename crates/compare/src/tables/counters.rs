@@ -22,6 +22,8 @@ const PERCENT: &str = "%";
 const GUESS: &str = "NUMA hint local percent";
 /// The section of instructions by class.
 const CLASSES: &str = "Kernel instructions by class";
+/// The section of transfers of lines.
+pub const TRANSFERS: &str = "Lines taken from other CPUs";
 
 /// The rows of `workload`. A value is a sum over the phases of a boot's iterations, without preparatory phases, as
 /// the mean over complete boots. Shares and rates are computed from these means, because a mean of ratios would
@@ -239,10 +241,11 @@ fn sum<T: Add<Output = T>>(mut parts: impl Iterator<Item = Option<T>>) -> Option
 /// The instructions of a class.
 fn of_class(boots: &[Counted<'_>], which: ClassIn<'_>) -> Figure {
     let value = sum(boots.iter().map(|boot| classes::number(&boot.classes, which)));
+    let is_transfer = which.0.is_transfer();
     Figure {
-        section: CLASSES,
+        section: if is_transfer { TRANSFERS } else { CLASSES },
         label: classes::label(which),
-        unit: INSTRUCTIONS,
+        unit: if is_transfer { "lines" } else { INSTRUCTIONS },
         value: value.map(|number| number as f64),
         decimals: 0,
         is_ratio: false,

@@ -198,6 +198,8 @@ pub enum ProfileArg {
     Accesses,
     /// Instructions by call path
     Stacks,
+    /// Lines of memory that CPUs take from each other, by function and by field
+    Transfers,
     /// Executions by instruction of the functions in --lines
     Lines,
     /// Measured mode: samples of what runs, with call paths in the kernel
@@ -213,6 +215,7 @@ impl ExactArgs {
             lines,
             accesses: described.accesses || self.profile.contains(&ProfileArg::Accesses),
             stacks: described.stacks || self.profile.contains(&ProfileArg::Stacks),
+            transfers: described.transfers || self.profile.contains(&ProfileArg::Transfers),
             sampled: described.sampled || self.profile.contains(&ProfileArg::Sampled),
             ..described
         }

@@ -58,10 +58,13 @@ fn only_two(
 
 fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
     if let Some(cost) = Class::ALL.map(Class::cost).iter().find(|cost| is_row_of(cost, name)) {
+        let what = match Class::named(&cost.name).is_some_and(Class::is_transfer) {
+            true => "lines of memory that CPUs take from each other (docs/exact-mode.md)",
+            false => "a class of the kernel's instructions",
+        };
         print(&format!(
-            "{}: a class of the kernel's instructions, which exact mode counts by function: `faultline \
-             explain BASE NEW --cost {}`\n",
-            cost.unit, cost.name
+            "{}: {}, which exact mode counts by function: `faultline explain BASE NEW --cost {}`\n",
+            cost.unit, what, cost.name
         ))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -136,8 +136,12 @@ pub fn plan(
     if options.verify {
         text.push_str("verify: each boot twice\n");
     }
-    let Profiling { accesses, stacks, ref lines, .. } = experiment.profile;
-    for (is_wanted, what) in [(accesses, "loads and stores"), (stacks, "call paths")] {
+    let Profiling { accesses, stacks, transfers, ref lines, .. } = experiment.profile;
+    for (is_wanted, what) in [
+        (accesses, "loads and stores"),
+        (stacks, "call paths"),
+        (transfers, "lines that CPUs take from each other"),
+    ] {
         if is_wanted {
             let _ = writeln!(text, "profile: {what}");
         }

@@ -33,4 +33,5 @@ mod source;
 mod swap;
 mod today;
 mod tour;
+mod transfers;
 mod workloads;

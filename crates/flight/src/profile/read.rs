@@ -1,11 +1,11 @@
 //! Reads a profile. Its bytes are untrusted, like those of a guest: every number is checked against its limit before
 //! use, and memory is proportional to the number of bytes. A profile takes at most 32 times as many bytes of memory.
 
-use super::record::{ClassStep, NodeStep, Record, StackStep, VERSION, address};
+use super::record::{ClassStep, NodeStep, Record, StackStep, TransferStep, VERSION, address};
 use super::{
-    Accesses, CallSite, Cpu, Executed, MAX_BYTES, MAX_CALL_SITES, MAX_CLASSES, MAX_CPUS, MAX_DEPTH,
-    MAX_NODES, MAX_SLICES, MAX_STACKS, MAX_TICKS, PathCount, Phase, Privilege, Profile, Scope,
-    Target, Tick,
+    Accesses, CallSite, Cpu, Executed, MAX_BYTES, MAX_CACHES, MAX_CALL_SITES, MAX_CLASSES,
+    MAX_CPUS, MAX_DEPTH, MAX_NODES, MAX_SLICES, MAX_STACKS, MAX_TICKS, MAX_TRANSFERS, Object,
+    PathCount, Phase, Privilege, Profile, Scope, Target, Tick, TransferCount,
 };
 use crate::frame::Kind;
 use crate::log::Frames;
@@ -105,6 +105,11 @@ impl ProfileReader {
                 self.profile.intruder.replace(process).is_none().then_some(())
             }
             Record::Classes(steps) => self.classes(&steps),
+            Record::Caches(names) => {
+                self.profile.caches.extend(names);
+                (self.profile.caches.len() <= MAX_CACHES).then_some(())
+            }
+            Record::Transfers(cpu, steps) => self.transfers(cpu, &steps),
             Record::Cut => self.cut(),
             Record::End => {
                 self.profile.whole = true;
@@ -162,6 +167,27 @@ impl ProfileReader {
             };
         }
         (classes.len() <= MAX_CLASSES).then_some(())
+    }
+
+    /// Appends transfers; `None` unless they ascend, and every count and cache is valid.
+    fn transfers(&mut self, cpu: u16, steps: &[TransferStep]) -> Option<()> {
+        let caches = self.profile.caches.len();
+        let counted = self.profile.scope.transfers;
+        let transfers = &mut self.cpu(cpu)?.transfers;
+        let mut before = transfers.last().map_or(0, |last| last.address);
+        for &(distance, object, counts) in steps {
+            let address = address(&mut before, distance);
+            let order = |it: &TransferCount| (it.address, it.object);
+            let rises = transfers.last().is_none_or(|last| order(last) < (address, object));
+            let is_known = !matches!(object, Object::Slab(cache, _) if cache as usize >= caches);
+            let most = counts.upgrades.max(counts.disjoint).max(counts.remote);
+            let fits = counts.all > 0 && most <= counts.all && transfers.len() < MAX_TRANSFERS;
+            if !(counted && rises && is_known && fits) {
+                return None;
+            }
+            transfers.push(TransferCount { address, object, transfers: counts });
+        }
+        Some(())
     }
 
     fn stacks(&mut self, steps: &[StackStep]) -> Option<()> {

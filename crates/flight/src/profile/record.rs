@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accesses, Class, Process, Scope, Tick, Totals};
+use super::{Accesses, Class, Object, Process, Scope, Tick, Totals, Transfers};
 
 /// The version of the file's format.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 /// The largest number of elements of one record, so that its frame is far below the limit.
 pub const CHUNK: usize = 1 << 16;
 
@@ -37,7 +37,14 @@ pub enum Record {
     Intruder(Process),
     /// New classes of kernel instructions, or none where there was one.
     Classes(Vec<ClassStep>),
+    /// Names of new slab caches.
+    Caches(Vec<String>),
+    /// Transfers of lines to a CPU, continued from the previous record.
+    Transfers(u16, Vec<TransferStep>),
 }
+
+/// Transfers by one instruction in one object: the distance from the previous instruction's address, or from 0.
+pub type TransferStep = (i64, Object, Transfers);
 
 /// The class of an instruction: the distance from the previous address, or from 0, and the class.
 pub type ClassStep = (i64, Option<Class>);

@@ -3,7 +3,10 @@
 use std::io::{self, Write};
 
 use super::record::{CHUNK, Record, VERSION, distance};
-use super::{CallSite, Class, Cpu, Executed, MAX_BYTES, PathCount, Phase, Process, Scope, Tick};
+use super::{
+    CallSite, Class, Cpu, Executed, MAX_BYTES, PathCount, Phase, Process, Scope, Tick,
+    TransferCount,
+};
 use crate::frame::{self, Kind};
 
 /// Writes a profile's file of at most [`MAX_BYTES`]; exceeding this is an error. The bytes written before an error
@@ -56,6 +59,11 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Writes the names of new slab caches, before the first slice that refers to them. Fails when they cannot be written.
+    pub fn caches(&mut self, names: &[String]) -> io::Result<()> {
+        names.chunks(CHUNK).try_for_each(|names| self.record(&Record::Caches(names.to_vec())))
+    }
+
     /// Writes the counts of a slice that has ended. Its ticks were written before. Fails when they cannot be
     /// written.
     pub fn slice(&mut self, slice: &Phase) -> io::Result<()> {
@@ -96,6 +104,12 @@ impl<W: Write> Writer<W> {
         if !cpu.accesses.is_empty() {
             self.record(&Record::Accesses(number, cpu.accesses.clone()))?;
         }
+        let mut before = 0;
+        for chunk in cpu.transfers.chunks(CHUNK / 4) {
+            let step =
+                |it: &TransferCount| (distance(&mut before, it.address), it.object, it.transfers);
+            self.record(&Record::Transfers(number, chunk.iter().map(step).collect()))?;
+        }
         Ok(())
     }
 
@@ -121,7 +135,8 @@ mod tests {
     #[test]
     fn a_profile_ends_before_it_is_too_long() {
         let mut bytes = Vec::new();
-        let scope = Scope { arch: Architecture::X86_64, cpus: 1, nodes: 0, stacks: false };
+        let arch = Architecture::X86_64;
+        let scope = Scope { arch, cpus: 1, nodes: 0, stacks: false, transfers: false };
         let mut writer = Writer::new(&mut bytes, scope).unwrap();
         let written = MAX_BYTES - writer.room;
         writer.room = 1000;

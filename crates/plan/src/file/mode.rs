@@ -1,6 +1,8 @@
 //! Checks the mode of an experiment, and the keys that only one mode allows.
 
-use model::{Accel, Architecture, MAX_FREQUENCY, Mode, Profiling, Sequential};
+use std::ops::Range;
+
+use model::{Accel, Architecture, MAX_FREQUENCY, Machine, Mode, Profiling, Sequential};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -139,10 +141,10 @@ pub fn check_profiling(
 ) -> Result<(), (&'static str, &'static str)> {
     profile.lines.sort();
     profile.lines.dedup();
-    let Profiling { accesses, stacks, lines, sampled, frequency } = profile;
-    if mode.is_measured() && (*accesses || *stacks || !lines.is_empty()) {
+    let Profiling { accesses, stacks, transfers, lines, sampled, frequency } = profile;
+    if mode.is_measured() && (*accesses || *stacks || *transfers || !lines.is_empty()) {
         let hint = "use sampled = true, or add mode = \"exact\" or --mode exact";
-        return Err(("accesses, stacks and lines are only for exact mode", hint));
+        return Err(("accesses, stacks, transfers and lines are only for exact mode", hint));
     }
     if lines.len() > MOST_LINES || !lines.iter().all(|name| is_function(name)) {
         let hint = "such as lines = [\"do_wp_page\"], without a suffix such as .isra.0";
@@ -162,6 +164,36 @@ pub fn check_profiling(
         _ => Ok(()),
     }
 }
+
+/// Checks that CPUs can take lines from each other, if that is to be counted: on each of these machines.
+pub(super) fn check_transfers<'a>(
+    profile: &Profiling,
+    mut machines: impl Iterator<Item = &'a Machine>,
+    place: Range<usize>,
+) -> Checked<()> {
+    let problem = |machine: &Machine| match (machine.arch, machine.topology.cpus(), machine.turn) {
+        (Architecture::Arm64, ..) => Some((
+            "transfers of lines are not counted on arm64 yet",
+            "leave transfers out, or use x86_64",
+        )),
+        (_, 2..=MOST_CPUS, Some(_)) => None,
+        (_, 2..=MOST_CPUS, None) => Some((
+            "with QEMU's turns CPUs take hardly any lines from each other",
+            "leave turn out, or use a number of instructions",
+        )),
+        _ => Some((
+            "transfers of lines are counted on 2 to 64 CPUs",
+            "leave transfers out, or use another number of CPUs",
+        )),
+    };
+    match machines.find_map(problem).filter(|_| profile.transfers) {
+        Some((problem, hint)) => fault(place, problem, hint),
+        None => Ok(()),
+    }
+}
+
+/// The largest number of CPUs between which transfers of lines are counted.
+const MOST_CPUS: u32 = 64;
 
 /// Whether a text can be the name of a function in C.
 fn is_function(name: &str) -> bool {
@@ -195,8 +227,16 @@ mod tests {
         assert_eq!(said(Measured, ""), None);
         assert_eq!(said(Exact, "stacks = true\nlines = [\"do_wp_page\"]"), None);
         for (mode, keys, problem) in [
-            (Measured, "stacks = true", "accesses, stacks and lines are only for exact mode"),
-            (Measured, "lines = [\"f\"]", "accesses, stacks and lines are only for exact mode"),
+            (
+                Measured,
+                "stacks = true",
+                "accesses, stacks, transfers and lines are only for exact mode",
+            ),
+            (
+                Measured,
+                "lines = [\"f\"]",
+                "accesses, stacks, transfers and lines are only for exact mode",
+            ),
             (
                 Exact,
                 "lines = [\"f.isra.0\"]",

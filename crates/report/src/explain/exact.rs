@@ -120,6 +120,7 @@ fn blocks(
     let reasons =
         explanation.reasons.as_ref().map(|it| lists::reasons(explanation, section, it, rows));
     let lists = reasons.into_iter().chain(lists::classes(explanation, section));
+    let lists = lists.chain(lists::fields(explanation, section, rows));
     let totals = [view::totals(explanation, phase, phases)].into_iter().chain(lists).collect();
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use compare::{
-    BuildDifference, ClassCost, Contribution, Counter, Explanation, Fact, Headline, Reason,
-    SampledDifference, Section, Side, Totals,
+    BuildDifference, ClassCost, Contribution, Counter, Explanation, Fact, FieldCost, Headline,
+    Reason, SampledDifference, Section, Side, Totals,
 };
 use model::{Cost, ENTRIES};
 use serde::Serialize;
@@ -36,6 +36,8 @@ struct Document<'a> {
     reasons: Option<&'a [Reason]>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     classes: &'a [ClassCost],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    fields: &'a [FieldCost],
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
@@ -100,6 +102,7 @@ pub fn explain_json(
         headlines,
         reasons: explanation.reasons.as_deref(),
         classes: &explanation.classes,
+        fields: &explanation.fields,
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),

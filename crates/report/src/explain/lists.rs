@@ -1,6 +1,6 @@
 //! Tables of the kernel's cost by what made it execute, and of its instructions by class.
 
-use compare::{ClassCost, Difference, Explanation, Reason, Section, Subject};
+use compare::{ClassCost, Difference, Explanation, FieldCost, Reason, Section, Subject};
 use kernelfiles::entry;
 
 use super::figures;
@@ -62,4 +62,35 @@ pub fn classes(explanation: &Explanation, section: &Section) -> Option<Block> {
     let of = |it: &ClassCost| format!("{} (--cost {})", it.cost.unit, it.cost.name);
     let rows = all.iter().map(|it| row(of(it), &it.instructions)).collect();
     (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, Vec::new()))
+}
+
+/// Lays out the kernel's transfers of lines by field, at most `limit` of them. `None` if none is known.
+pub fn fields(explanation: &Explanation, section: &Section, limit: usize) -> Option<Block> {
+    let all = &explanation.fields;
+    let title = format!("Kernel {}{} by field", explanation.cost.unit, within(section));
+    let of = |it: &FieldCost| format!("{} ({})", excerpt(&it.field), excerpt(&it.function));
+    let rows = all.iter().take(limit).map(|it| row(of(it), &it.transfers)).collect();
+    let more = all.len().checked_sub(limit).filter(|more| *more > 0);
+    let foot = more.map(|more| format!("{more} more")).into_iter().chain(named(all)).collect();
+    (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, foot))
+}
+
+/// Says which share of the transfers on both sides has the name of a field or a variable.
+fn named(all: &[FieldCost]) -> Option<String> {
+    let sum = |wanted: &dyn Fn(&FieldCost) -> bool| -> f64 {
+        let own = all.iter().filter(|it| wanted(it));
+        own.fold(0.0, |sum, it| sum + it.transfers.base + it.transfers.new)
+    };
+    let every = sum(&|_| true);
+    let [named, unknown] =
+        [sum(&|it| !it.field.starts_with('[')), sum(&|it| it.field == "[unknown]")];
+    (every > 0.0).then(|| {
+        let percent = |part: f64| format!("{:.1} %", 100.0 * part / every);
+        format!(
+            "{} of them have the name of a field or a variable, {} are of unknown memory; the function in \
+             brackets takes most of the lines",
+            percent(named),
+            percent(unknown)
+        )
+    })
 }

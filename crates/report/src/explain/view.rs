@@ -6,13 +6,13 @@ use compare::{
     Compared, Contribution, Difference, Explanation, FEWEST_FOR_LISTS, LEVEL, RATE, RESOLUTION,
     Section, Side, Totals,
 };
-use model::{ENTRIES, OUTSIDE_PHASES, count, grouped};
+use model::{Class, ENTRIES, OUTSIDE_PHASES, count, grouped};
 
 use super::cause::{Moved, ranked, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
-use crate::exact::not_modelled;
+use crate::exact::{TRANSFERS, not_modelled};
 use crate::words::{self, decimal, listed};
 
 /// Lays out a table with a title. The last of `heads` is the column of subjects, the others are columns of
@@ -151,7 +151,12 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     let measured = measured.filter(|it| !it.is_empty() && !explanation.preparation.contains(it));
     let has_several = explanation.knows_luck() && measured.count() > 1;
     let left = if has_several { LEFT_BEHIND.to_owned() } else { String::new() };
-    let notes = [luck, left, format!("{split}{words}"), code, unlined, format!("{cuts} {limits}")];
+    let lines = match Class::named(&explanation.cost.name).is_some_and(Class::is_transfer) {
+        true => format!("Transfers: {TRANSFERS}."),
+        false => String::new(),
+    };
+    let notes =
+        [luck, left, format!("{split}{words}"), code, unlined, lines, format!("{cuts} {limits}")];
     notes.into_iter().filter(|note| !note.is_empty()).collect()
 }
 

@@ -29,6 +29,16 @@ pub trait Architecture: Debug + Send + Sync + 'static {
     /// Examines an instruction's bytes.
     fn examine(bytes: &[u8]) -> Examined;
 
+    /// The part of the address space in which a virtual address lies, in a kernel that is not relocated.
+    fn region(_address: u64) -> Region {
+        Region::Unknown
+    }
+
+    /// The base address by which the executing CPU finds its per-CPU variables; `None` if it is not known.
+    fn per_cpu_base(_: &impl Machine) -> Option<u64> {
+        None
+    }
+
     /// The privilege of the code at `address`, which is about to be executed.
     fn privilege(address: u64, machine: &impl Machine) -> Privilege;
 
@@ -73,6 +83,23 @@ pub trait Architecture: Debug + Send + Sync + 'static {
     }
 }
 
+/// A part of the address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Region {
+    /// Nothing that is known.
+    Unknown,
+    /// Programs.
+    User,
+    /// The kernel's map of all memory. The descriptors of its pages begin at `pages`.
+    Memory { pages: u64 },
+    /// Descriptors of pages, which begin at this address.
+    Pages(u64),
+    /// What the kernel maps page by page: stacks, large buffers.
+    Mapped,
+    /// The kernel's image and its modules.
+    Image,
+}
+
 /// The kind of a special instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
@@ -115,6 +142,8 @@ pub struct Examined {
     pub completes: bool,
     /// Whether it is a branch, which always ends a block. False for some that are.
     pub branches: bool,
+    /// Whether virtual addresses may have other physical ones after it.
+    pub flushes: bool,
     /// The class as which it is counted, if it is one of the kernel.
     pub class: Option<Class>,
 }

@@ -7,7 +7,7 @@ mod stacks;
 
 use flight::profile::{self, Privilege};
 
-use super::architecture::{Architecture, Examined};
+use super::architecture::{Architecture, Examined, Region};
 use crate::machine::Machine;
 use crate::observer::{Flow, Interrupted};
 
@@ -27,6 +27,27 @@ impl Architecture for X86_64 {
 
     fn examine(bytes: &[u8]) -> Examined {
         instruction::examine(bytes)
+    }
+
+    // Documentation/arch/x86/x86_64/mm.rst, with five levels of page tables and with four.
+    fn region(address: u64) -> Region {
+        const FIVE: u64 = 0xffd4_0000_0000_0000;
+        const FOUR: u64 = 0xffff_ea00_0000_0000;
+        match address {
+            ..0x8000_0000_0000_0000 => Region::User,
+            0xff11_0000_0000_0000..0xff91_0000_0000_0000 => Region::Memory { pages: FIVE },
+            0xffa0_0000_0000_0000..0xffd2_0000_0000_0000 => Region::Mapped,
+            FIVE..0xffd6_0000_0000_0000 => Region::Pages(FIVE),
+            0xffff_8880_0000_0000..0xffff_c880_0000_0000 => Region::Memory { pages: FOUR },
+            0xffff_c900_0000_0000..0xffff_e900_0000_0000 => Region::Mapped,
+            FOUR..0xffff_eb00_0000_0000 => Region::Pages(FOUR),
+            0xffff_ffff_8000_0000..0xffff_ffff_ff00_0000 => Region::Image,
+            _ => Region::Unknown,
+        }
+    }
+
+    fn per_cpu_base(machine: &impl Machine) -> Option<u64> {
+        registers::per_cpu_base(machine)
     }
 
     fn privilege(address: u64, machine: &impl Machine) -> Privilege {

@@ -50,7 +50,16 @@ impl<A: Architecture> Trace<A> {
         stacks: bool,
     ) -> Self {
         let switch = Some(Switch { address: SWITCH, tgid: TGID, comm: COMM });
-        let arguments = Arguments { nodes, switch, stacks, each: false, turn: Some(4) };
+        let arguments = Arguments {
+            nodes,
+            switch,
+            stacks,
+            each: false,
+            turn: Some(4),
+            transfers: (cpus > 1).then(|| vec![0; usize::from(cpus)]),
+            layout: None,
+            per_cpu: None,
+        };
         let file = NamedTempFile::new().unwrap();
         let mut machine = Fake::new(A::REGISTERS);
         let profiler = Profiler::new(

@@ -1,6 +1,6 @@
 //! Chooses the segments and probes of a block's instructions.
 
-use flight::profile::Privilege;
+use flight::profile::{Class, PROGRAM, Privilege};
 
 use super::Profiler;
 use crate::arch::{Architecture, Examined, InterruptTables, Special};
@@ -37,7 +37,8 @@ impl<A: Architecture> Profiler<A> {
             // All instructions of a block are in one half of the address space, at one privilege level.
             let first = privilege.is_none();
             let privilege = *privilege.get_or_insert_with(|| A::privilege(address, machine));
-            let Examined { special, completes, branches, class } = A::examine(&instruction.bytes());
+            let Examined { special, completes, branches, flushes, class } =
+                A::examine(&instruction.bytes());
             if privilege == Privilege::Kernel {
                 state.classes.translated(address, class);
             }
@@ -51,6 +52,16 @@ impl<A: Architecture> Profiler<A> {
             }
             if self.accesses.is_some() {
                 instruction.after_access(AccessProbe::Count(privilege));
+            }
+            if self.transfers.is_some() {
+                if flushes {
+                    instruction.before(Probe::Flush);
+                }
+                let by = if privilege == Privilege::Kernel { address } else { PROGRAM };
+                instruction.after_access(match class {
+                    Some(Class::Locked) => AccessProbe::LockedLine(by),
+                    _ => AccessProbe::Line(by),
+                });
             }
             let stores = special == Some(Special::Store);
             let part = Part { instruction, stores, completes, branches };

@@ -115,6 +115,7 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
             }
             Probe::Switch => (before!(|_| Probe::Switch), Registers, 0),
             Probe::Block(address) => (before!(Probe::Block), Nothing, address),
+            Probe::Flush => (before!(|_| Probe::Flush), Nothing, 0),
             Probe::Branch(number) => (before!(Probe::Branch), Nothing, number),
             Probe::Function(address) => (before!(Probe::Function), Registers, address),
             Probe::Outside(address) => (before!(Probe::Outside), Registers, address),
@@ -151,6 +152,8 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
             AccessProbe::Count(Privilege::Firmware) => {
                 (after!(|_| AccessProbe::Count(Privilege::Firmware)), 0)
             }
+            AccessProbe::Line(by) => (after!(AccessProbe::Line), by),
+            AccessProbe::LockedLine(by) => (after!(AccessProbe::LockedLine), by),
             AccessProbe::InterruptTable => (after!(|_| AccessProbe::InterruptTable), 0),
             AccessProbe::Call(site) => (after!(AccessProbe::Call), site),
             AccessProbe::Return => (after!(|_| AccessProbe::Return), 0),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::record::CHUNK;
-use super::super::{Architecture, BEYOND, Class, Process, Totals, Writer};
+use super::super::{Architecture, BEYOND, Class, Process, Totals, Transfers, Writer};
 use super::*;
 use crate::frame;
 
@@ -14,6 +14,7 @@ fn written(profile: &Profile) -> Vec<u8> {
     writer.nodes(&profile.nodes).unwrap();
     let classes: Vec<_> = profile.classes.iter().map(|(at, class)| (*at, Some(*class))).collect();
     writer.classes(&classes).unwrap();
+    writer.caches(&profile.caches).unwrap();
     for slice in &profile.slices {
         for tick in &slice.ticks {
             writer.tick(tick.clone()).unwrap();
@@ -43,7 +44,8 @@ fn refused(scope: Scope, records: Vec<Record>) -> bool {
     matches!(read(&frames(&all)), Err(ProfileError::Damaged(_)))
 }
 
-const SCOPE: Scope = Scope { arch: Architecture::X86_64, cpus: 2, nodes: 1, stacks: false };
+const SCOPE: Scope =
+    Scope { arch: Architecture::X86_64, cpus: 2, nodes: 1, stacks: false, transfers: true };
 const STACKS: Scope = Scope { stacks: true, ..SCOPE };
 
 #[test]
@@ -100,6 +102,14 @@ fn invalid_counts_are_errors() {
     assert!(refused(Record::Start(VERSION, SCOPE)));
     assert!(refused(Record::End));
     assert!(refused(Record::Nodes(vec![(0, 1)])));
+    let counts = |all, upgrades| Transfers { all, upgrades, ..Transfers::default() };
+    let transfers = |steps: &[_]| Record::Transfers(0, steps.to_vec());
+    let user = Object::User;
+    assert!(!refused(transfers(&[(5, Object::Unknown, counts(2, 2)), (0, user, counts(1, 0))])));
+    assert!(refused(transfers(&[(5, user, counts(2, 2)), (0, user, counts(1, 0))])));
+    assert!(refused(transfers(&[(5, user, counts(2, 3))])));
+    assert!(refused(transfers(&[(5, user, counts(0, 0))])));
+    assert!(refused(transfers(&[(5, Object::Slab(0, 8), counts(1, 0))])));
 }
 
 #[test]
@@ -290,14 +300,34 @@ fn accesses() -> impl Strategy<Value = Vec<Accesses>> {
 fn cpu() -> impl Strategy<Value = Cpu> {
     let process = (any::<u32>(), any::<[u8; 16]>()).prop_map(|(id, name)| Process { id, name });
     let processes = prop::collection::vec((process, any::<u64>()), 0..4);
-    (any::<[u64; 2]>(), processes, accesses()).prop_map(
-        |([user, firmware], processes, accesses)| Cpu {
+    (any::<[u64; 2]>(), processes, accesses(), transfers()).prop_map(
+        |([user, firmware], processes, accesses, transfers)| Cpu {
             kernel: vec![],
             totals: Totals { user, firmware, kernel_other: 0 },
             processes,
             accesses,
+            transfers,
         },
     )
+}
+
+fn transfers() -> impl Strategy<Value = Vec<TransferCount>> {
+    let object = prop_oneof![
+        Just(Object::Unknown),
+        Just(Object::Other),
+        any::<u64>().prop_map(Object::PerCpu),
+        (0..2_u32, any::<u32>()).prop_map(|(cache, offset)| Object::Slab(cache, offset)),
+    ];
+    let counts = (1..u64::MAX, any::<[u64; 3]>()).prop_map(|(all, some)| {
+        let [upgrades, disjoint, remote] = some.map(|it| it % all);
+        Transfers { all, upgrades, disjoint, remote }
+    });
+    prop::collection::btree_map((any::<u64>(), object), counts, 0..5).prop_map(|counts| {
+        let counts = counts.into_iter();
+        counts
+            .map(|((address, object), transfers)| TransferCount { address, object, transfers })
+            .collect()
+    })
 }
 
 fn ticks() -> impl Strategy<Value = Vec<Tick>> {
@@ -348,6 +378,7 @@ fn profile() -> impl Strategy<Value = Profile> {
             whole: whole && !slices.is_empty(),
             slices,
             classes,
+            caches: vec!["a".to_owned(), String::new()],
             ..Profile::new(Scope { nodes: 2, ..STACKS })
         })
     })

@@ -15,7 +15,10 @@ pub fn examine(bytes: &[u8]) -> Examined {
     let instruction = decode(bytes);
     let (special, completes) = (special(bytes, &instruction), completes(&instruction));
     let branches = instruction.flow_control() != FlowControl::Next;
-    Examined { special, completes, branches, class: class(&instruction) }
+    let class = class(&instruction);
+    let flushes = instruction.code() == Code::Mov_cr_r64
+        || matches!(class, Some(Class::Invlpg | Class::Invpcid));
+    Examined { special, completes, branches, flushes, class }
 }
 
 fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {

@@ -6,9 +6,9 @@ use crate::machine::Machine;
 
 /// The registers that are read. The indices of the general purpose registers are their numbers in instructions (Intel
 /// SDM, volume 2, table 2-2).
-pub const REGISTERS: [&str; 17] = [
+pub const REGISTERS: [&str; 19] = [
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-    "r14", "r15", "cs",
+    "r14", "r15", "cs", "gs_base", "k_gs_base",
 ];
 /// The number of the stack pointer.
 pub const STACK_POINTER: usize = 4;
@@ -18,6 +18,8 @@ pub const TICK_TIME: usize = 0;
 const RSI: usize = 6;
 const RDI: usize = 7;
 const CS: usize = 16;
+const GS_BASE: usize = 17;
+const KERNEL_GS_BASE: usize = 18;
 /// The first kernel address.
 pub const UPPER_HALF: u64 = 1 << 63;
 /// The bits of a code segment that are the privilege level. All are set in user mode.
@@ -32,6 +34,12 @@ pub fn privilege(address: u64, machine: &impl Machine) -> Privilege {
         Some(segment) if segment & LEVEL == LEVEL => Privilege::User,
         _ => Privilege::Firmware,
     }
+}
+
+/// The base address of the executing CPU's per-CPU variables. While a program runs, the other register has it.
+pub fn per_cpu_base(machine: &impl Machine) -> Option<u64> {
+    let mut bases = [GS_BASE, KERNEL_GS_BASE].into_iter().filter_map(|it| machine.register(it));
+    bases.find(|base| *base >= UPPER_HALF)
 }
 
 /// The previous and the next task (`struct task_struct`) at the first instruction of `__switch_to_asm`.

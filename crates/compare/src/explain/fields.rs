@@ -1,0 +1,133 @@
+//! The lines of memory that the kernel takes from other CPUs, by the field that lies there.
+
+use std::collections::{BTreeMap, HashMap};
+
+use model::{Boot, Class, Name, Place, WorkloadUse};
+use serde::Serialize;
+
+use super::sides::Sides;
+use super::{Span, profiles, seeds};
+use crate::verdicts::luck::{Entry, listed};
+use crate::{Difference, FEWEST_FOR_LISTS, VariantBoots};
+
+/// The transfers of lines with one field. Two kernels are compared by its name, wherever it lies.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FieldCost {
+    /// The type and the field, or what else is known of the memory, in brackets.
+    pub field: String,
+    /// The function that takes most of them on both sides together.
+    pub function: String,
+    /// The number on both sides.
+    pub transfers: Difference,
+}
+
+/// The transfers by field, those that changed most first. `cost` is a kind of transfers; empty for any other cost.
+pub fn fields(
+    base: &VariantBoots<'_>,
+    new: &VariantBoots<'_>,
+    used: &WorkloadUse,
+    (phase, cost): (Option<&str>, &str),
+) -> Vec<FieldCost> {
+    if !Class::named(cost).is_some_and(Class::is_transfer) {
+        return Vec::new();
+    }
+    let all = seeds([base, new], used);
+    let span = Span::of(phase, &all, used);
+    let sides = Sides::of(all).map(|boot| of_boot(boot, used, span, cost));
+    let mut functions = BTreeMap::<Name, HashMap<Name, u128>>::new();
+    for ((field, function), count) in sides.iter().flatten() {
+        *functions.entry(field.clone()).or_default().entry(function.clone()).or_default() += count;
+    }
+    let fields = functions.into_iter().filter_map(|(field, functions)| {
+        let of = |side: &Transfers| {
+            let own = functions.keys().map(|it| side.get(&(field.clone(), it.clone())));
+            own.flatten().sum::<u128>().cast_signed()
+        };
+        let counts = sides.map(of);
+        let transfers = counts.difference()?;
+        let most = |(name, count): &(&Name, &u128)| (**count, (*name).clone());
+        let (function, _) = functions.iter().max_by_key(most)?;
+        let (field, function) = (field.to_string(), function.to_string());
+        let values = counts.map(|count| Some(*count as f64)).known();
+        Some((FieldCost { field, function, transfers }, values))
+    });
+    let mut fields: Vec<(FieldCost, [Vec<f64>; 2])> = fields.collect();
+    let entries = fields.iter_mut().map(|(field, values)| Entry {
+        difference: &mut field.transfers,
+        values: values.clone(),
+        scale: 1.0,
+    });
+    listed(entries, false);
+    let mut fields: Vec<FieldCost> = fields.into_iter().map(|(field, _)| field).collect();
+    // With fewer seeds no change in a list can be told from luck.
+    if sides.seeds.iter().any(|side| side.len() < FEWEST_FOR_LISTS as usize) {
+        fields.iter_mut().for_each(|it| it.transfers.floor = None);
+    }
+    let size = |it: &FieldCost| it.transfers.base.max(it.transfers.new);
+    fields.sort_by(|a, b| {
+        let [of_a, of_b] = [a, b].map(|it| it.transfers.change().abs());
+        of_b.total_cmp(&of_a).then(size(b).total_cmp(&size(a)))
+    });
+    fields
+}
+
+/// Transfers by field and function.
+type Transfers = BTreeMap<(Name, Name), u128>;
+
+fn of_boot(boot: &Boot, used: &WorkloadUse, span: Span<'_>, cost: &str) -> Transfers {
+    let mut sums = Transfers::new();
+    for profile in profiles(boot, used, span) {
+        let cost = profile.costs.number(cost);
+        for row in profile.costs.rows() {
+            if let Place::Field { field, function, .. } = row.place {
+                *sums.entry((field.clone(), function.clone())).or_default() += row.sum(cost);
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Architecture, Cell, CostTable, Profile, Profiling, exact_cost};
+
+    use super::*;
+    use crate::testing::{boot, columns, manifest, used, variant};
+
+    const COUNT: &str = "mm_struct.mm_count";
+
+    /// A boot whose kernel took so many lines with a field, and a few others by luck.
+    fn taken(seed: u32, mm_count: u64) -> Boot {
+        let profiling = Profiling { transfers: true, ..Profiling::default() };
+        let mut costs: CostTable = exact_cost::table_with_classes(Architecture::X86_64, &profiling);
+        let number = costs.number(Class::Transfer.name()).unwrap();
+        let luck = [51, 50, 53, 52][seed as usize];
+        for (field, function, count) in
+            [(COUNT, "mmdrop", mm_count), (COUNT, "mmgrab", 7), ("[page]", "f", luck)]
+        {
+            let (field, function) = (field.into(), function.into());
+            let place = Place::Field { field, function, module: "".into() };
+            costs.push(place, [Cell::new(number, 0, count)]);
+        }
+        let (workload, phase) = (manifest().name, "run".to_owned());
+        let profile = Profile { workload, phase, costs, ..Profile::default() };
+        Boot { profiles: vec![profile], ..boot(seed) }
+    }
+
+    #[test]
+    fn fields_are_compared_by_name_the_largest_change_first() {
+        let side = |mm_count: u64| (0..4).map(|seed| taken(seed, mm_count)).collect::<Vec<_>>();
+        let sides = [1000, 10].map(side);
+        let variants = ["old", "new"].map(variant);
+        let columns = columns(&variants, &[&sides[0], &sides[1]]);
+        let used = used(manifest());
+        let ask = |cost: &str| fields(&columns[0], &columns[1], &used, (Some("run"), cost));
+        let found = ask("transfers");
+        let [first, second] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((&*first.field, &*first.function), (COUNT, "mmdrop"));
+        assert_eq!((first.transfers.base, first.transfers.new), (1007.0, 17.0));
+        assert_eq!(first.transfers.beyond_luck(), Some(true));
+        assert_eq!((&*second.field, second.transfers.beyond_luck()), ("[page]", Some(false)));
+        assert_eq!(ask("instructions"), []);
+    }
+}

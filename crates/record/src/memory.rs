@@ -1,0 +1,63 @@
+//! Names what lies in the kernel's memory: fields of types, variables, and what else the plugin could tell.
+
+use flight::profile::Object;
+use kernelfiles::kallsyms::Variables;
+use kernels::types::{MemoryLayout, Types};
+
+/// What the host knows of a kernel's memory.
+#[derive(Debug, Default)]
+pub struct Memory {
+    types: Option<Types>,
+    variables: Variables,
+}
+
+/// The name of memory that is not known.
+const UNKNOWN: &str = "[unknown]";
+
+impl Memory {
+    /// What the kernel's image and its symbols, in the form of `/proc/kallsyms`, say. Some kernels list functions alone.
+    pub fn read(image: &[u8], symbols: &str) -> Self {
+        Self { types: Types::read(image), variables: Variables::parse(symbols) }
+    }
+
+    /// How the kernel describes memory; `None` if that is not known.
+    pub fn layout(&self) -> Option<MemoryLayout> {
+        self.types.as_ref()?.memory()
+    }
+
+    /// The place of `this_cpu_off` among the per-CPU variables, and their size in bytes; `None` if that is not known.
+    pub fn per_cpu(&self) -> Option<(u64, u64)> {
+        self.types.as_ref()?.per_cpu()
+    }
+
+    /// The name of what the plugin found: a field, a variable, or words in brackets. `caches` are the names of slab caches.
+    pub fn name(&self, object: Object, caches: &[String]) -> String {
+        let types = self.types.as_ref();
+        match object {
+            Object::Unknown => UNKNOWN.to_owned(),
+            Object::User => "[program]".to_owned(),
+            Object::Mapped => "[stack, vmalloc]".to_owned(),
+            Object::Other => "[page]".to_owned(),
+            Object::Page(offset) => {
+                let field = types.and_then(|types| types.field("page", offset.into()));
+                field.unwrap_or_else(|| "page".to_owned())
+            }
+            Object::Image(address) => match self.variables.find(address) {
+                Some((symbol, _)) => symbol.name.clone(),
+                None => "[kernel data]".to_owned(),
+            },
+            Object::PerCpu(place) => match types.and_then(|types| types.per_cpu_variable(place)) {
+                Some(name) => format!("per-CPU {name}"),
+                None => "[per-CPU, allocated]".to_owned(),
+            },
+            Object::Slab(cache, offset) => {
+                let Some(cache) = caches.get(cache as usize) else { return UNKNOWN.to_owned() };
+                let field = types.and_then(|types| types.field_of_cache(cache, offset.into()));
+                field.unwrap_or_else(|| match types.is_some_and(|types| types.has_cache(cache)) {
+                    true => format!("[{cache}, behind its fields]"),
+                    false => format!("[{cache}+{:#x}]", offset / 8 * 8),
+                })
+            }
+        }
+    }
+}
