@@ -5,6 +5,7 @@
 //! the seeds. Contributions are integers over one denominator, so they add up to the change of the total
 //! without rounding error.
 
+mod asked;
 pub mod attribution;
 mod calls;
 mod cause;
@@ -39,6 +40,7 @@ use serde::Serialize;
 
 use crate::notes::{self, BuildDifference, Fact};
 use crate::{VariantBoots, pairs};
+pub use asked::Asked;
 pub use cause::Code;
 pub use classes::{ClassCost, classes};
 pub use contribution::{Calls, Contribution, Only, Split, Subject};

@@ -48,7 +48,7 @@ pub use explain::sampled::{
 };
 pub use explain::signal::Signal;
 pub use explain::{
-    Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
+    Asked, Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
     FieldCost, Headline, Holder, Moved, NoCost, Only, OwnCost, Path, Paths, Reason, Section, Side,
     Split, Subject, Totals, check_cost, classes, do_offset, explain, fields, headlines, paths,
     reasons,

@@ -85,6 +85,13 @@ fn exception(path: &[&str]) -> Option<String> {
     ALL.iter().find_map(|it| (it.exception)(function)).map(|it| format!("exception {it}"))
 }
 
+/// Returns the reason that a function begins if it is a system call or an exception, such as `system call clone`. `None`
+/// for other functions.
+pub fn asked(function: &str) -> Option<String> {
+    let path = [function];
+    call(&path).or_else(|| exception(&path))
+}
+
 /// Returns the kernel thread that a path begins.
 fn thread(path: &[&str]) -> Option<String> {
     match path {
@@ -235,5 +242,13 @@ mod tests {
         assert_eq!(system_call("__ia32_sys_brk"), Some("brk"));
         assert_eq!(system_call("__x64_sys_"), None);
         assert_eq!(system_call("x64_sys_call"), None);
+        for (function, expected) in [
+            ("__x64_sys_brk", Some("system call brk")),
+            ("asm_exc_page_fault", Some("exception page_fault")),
+            ("exc_page_fault", None),
+            ("asm_sysvec_apic_timer_interrupt", None),
+        ] {
+            assert_eq!(asked(function).as_deref(), expected);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use model::{WorkloadUse, is_by_path};
 use serde::Serialize;
 
+use super::asked::{Asked, with_instructions};
 use super::holder::{self, Divided, HALF, Held, Holder};
 use super::{Contribution, Explanation, Paths, Section, Span, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
@@ -24,6 +25,9 @@ pub struct Headline {
     /// The functions between which the change divides: callees of the function that holds it, or functions that are
     /// called first where no function holds it. `None` if call paths were not recorded, or one function is the answer.
     pub divided: Option<Divided>,
+    /// The system calls and exceptions of the phase, the most frequent first.
+    #[serde(skip)]
+    pub asked: Vec<Asked>,
     /// Functions whose changes offset each other in the phase: work may have moved between them.
     pub offset: Vec<[String; 2]>,
     /// Whether [`Headline::kernel`] is at equal entries.
@@ -97,6 +101,7 @@ pub fn headlines(
         let is_beyond = kernel.beyond_luck() == Some(true);
         let paths = is_beyond.then(|| paths(phase));
         let followed = paths.as_ref().is_some_and(|paths| paths.followed);
+        let asked = with_instructions(&section.asked, paths.as_ref());
         let held = paths.map(|paths| match paths.followed {
             true => holder::by_calls(section, &paths),
             false => Held { function: holder::own(section), ..Held::default() },
@@ -120,6 +125,7 @@ pub fn headlines(
             unit,
             function,
             divided,
+            asked,
             offset,
             at_equal_entries,
             followed,

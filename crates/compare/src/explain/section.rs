@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use stats::Estimate;
 
+use super::asked::{Asked, asked};
 use super::contribution::{SeedContribution, of_function, plain};
 use super::counters;
 use super::equal;
@@ -43,6 +44,8 @@ pub struct Section {
     /// luck, then those within luck. Counters beyond luck are ordered by the excess relative to the baseline's growth
     /// or to the floor, whichever is larger.
     pub counters: Vec<Counter>,
+    /// The system calls and exceptions that ran, the most frequent first, without their instructions.
+    pub asked: Vec<Asked>,
     /// How many figures were compared with luck.
     pub compared: Compared,
     /// Estimates of the changes on which verdicts rest: of the kernel's total, and at equal entries. `None` where luck is
@@ -162,6 +165,7 @@ pub fn section(
         per_entry: per_entry(&contributions),
         contributions,
         counters,
+        asked: asked(sides),
         compared,
         judged,
     })

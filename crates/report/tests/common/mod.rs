@@ -23,6 +23,7 @@ pub fn headline(phase: &str, kernel: Difference, function: Option<Holder>) -> He
         kernel,
         function,
         divided: None,
+        asked: Vec::new(),
         offset: Vec::new(),
         unit: "instructions".into(),
         at_equal_entries: false,

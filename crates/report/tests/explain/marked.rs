@@ -103,6 +103,7 @@ fn a_single_cause_is_the_first_answer() {
         kernel: Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) },
         function: None,
         divided: None,
+        asked: Vec::new(),
         offset: Vec::new(),
         unit: "instructions".into(),
         at_equal_entries: false,
