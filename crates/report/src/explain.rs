@@ -6,7 +6,7 @@ pub mod apart;
 pub mod cause;
 mod divided;
 pub mod exact;
-mod figures;
+pub mod figures;
 mod flame;
 pub mod headline;
 mod json;

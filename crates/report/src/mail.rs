@@ -13,6 +13,7 @@ mod rows;
 mod subject;
 mod tables;
 mod verdicts;
+mod work;
 
 use compare::{Comparison, Explained, Kind, Results, Row, Table, first_columns, split_columns};
 use model::{Mode, STATES, count};
@@ -143,7 +144,10 @@ pub fn mail(
     pieces.extend(reproduce::boots(results).map(|boots| spare("boots", 4, &[boots])));
     pieces.extend(reproduction(results, recipe, attached));
     pieces.extend(beside(attached).map(|files| Kept(cut(text(&[files], &MAIL), MAX_ATTACHED))));
-    let table = |most| sections(&rows::sections(comparison, &shown, leading.as_ref(), most), &MAIL);
+    let table = |most| {
+        let rows = rows::sections(comparison, explained, &shown, leading.as_ref(), most);
+        sections(&rows, &MAIL)
+    };
     let body = fit::body(&pieces, shown.len(), table);
     format!("{}\n{}", reply.unwrap_or_else(|| header(&finding)), guarded(&body))
 }

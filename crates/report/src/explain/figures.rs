@@ -74,8 +74,8 @@ pub fn called(calls: [f64; 2]) -> String {
     numbers(calls, [" call", " calls"])
 }
 
-/// Formats a number on both sides, with the word for one and for several.
-fn numbers(numbers: [f64; 2], [one, several]: [&str; 2]) -> String {
+/// Formats a number on both sides, followed by the words for one and for several.
+pub fn numbers(numbers: [f64; 2], [one, several]: [&str; 2]) -> String {
     let is_exact = numbers.iter().all(|it| it.fract() == 0.0 || *it >= FEW_ENTRIES);
     let decimals = |it: f64| if is_exact || it >= FEW_ENTRIES { 0 } else { 2 };
     let numbers = numbers.map(|it| words::figure(it, decimals(it)));
@@ -84,7 +84,7 @@ fn numbers(numbers: [f64; 2], [one, several]: [&str; 2]) -> String {
 }
 
 /// Formats a figure on both sides; once if both sides are the same. `of` follows the figure.
-fn sides([base, new]: [String; 2], of: &str) -> String {
+pub fn sides([base, new]: [String; 2], of: &str) -> String {
     match base == new {
         true => format!("{base}{of}"),
         false => format!("{base}{of} before, {new} now"),

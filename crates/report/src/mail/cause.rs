@@ -3,6 +3,7 @@
 
 use compare::{Comparison, Explained, Headline, RATE, Reason, RowVerdict};
 
+use super::work;
 use crate::ascii::excerpt;
 use crate::build;
 use crate::document::{self, Block, Column, note, sentence};
@@ -42,6 +43,10 @@ pub fn functions(
         is_new
     });
     named.truncate(MAX_FUNCTIONS);
+    let work = named.first().and_then(|(_, (of, it))| {
+        let said = work::sentence(it)?;
+        Some(first_words(of, explained) + &said)
+    });
     let said = named.into_iter().enumerate().flat_map(|(place, (_, (of, it)))| {
         let said = match place {
             0 => headline::in_short(it),
@@ -62,7 +67,7 @@ pub fn functions(
     });
     // What a change may rest on stands before its details.
     let (first, rest) = named.split_at(named.len().min(1));
-    first.iter().cloned().chain(others).chain(rest.iter().cloned()).collect()
+    first.iter().cloned().chain(work).chain(others).chain(rest.iter().cloned()).collect()
 }
 
 /// Whether the table says what the change of a phase is without loops that copy and clear memory.

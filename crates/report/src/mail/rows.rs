@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::iter;
 
-use compare::{Comparison, Kind, Row, Statistic, Table, VariantOutcomes, Verdict};
+use compare::{Comparison, Explained, Kind, Row, Statistic, Table, VariantOutcomes, Verdict};
 use model::{Mode, count, grouped};
 
-use super::tables;
+use super::{tables, work};
 use crate::ascii::{escape, few};
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, part, sentence};
@@ -25,8 +25,10 @@ const MOST_SAME: usize = 4;
 /// A row of the mail's table.
 #[derive(Clone, Copy)]
 pub struct Shown<'a> {
-    table: &'a Table,
-    row: &'a Row,
+    /// The table that has it.
+    pub table: &'a Table,
+    /// The row.
+    pub row: &'a Row,
 }
 
 /// Returns the rows with verdicts, in the order of the tables. Without any, returns all means.
@@ -42,9 +44,10 @@ pub fn rows(comparison: &Comparison) -> Vec<Shown<'_>> {
 
 /// Lays out at most `most` of the rows. The row of the change `leading` is kept first, by its variant, workload and phase.
 /// Regressions and improvements are kept before undecided rows, these before rows that are the same, and larger changes
-/// before smaller ones.
+/// before smaller ones. `explained` has the work of the phases.
 pub fn sections(
     comparison: &Comparison,
+    explained: &[Explained],
     all: &[Shown<'_>],
     leading: Option<&[String; 3]>,
     most: usize,
@@ -61,7 +64,7 @@ pub fn sections(
             without(format!("Figures of {}; there is nothing to compare with.", only.name))
         }
         _ if !is_judged => without("No verdict on any metric.".into()),
-        (Mode::Exact, _) => vec![counted(comparison, &shown)],
+        (Mode::Exact, _) => vec![counted(comparison, explained, &shown)],
         (Mode::Measured, _) => vec![timed(comparison, &shown), figures(comparison, &shown)],
     };
     let number = |rows: &[Shown<'_>]| match comparison.mode {
@@ -158,11 +161,23 @@ fn timed(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
 }
 
 /// Lays out the kernel's instructions of each phase.
-fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
-    let table = match comparison.variants.len() {
-        2 => of_two(comparison, shown).into(),
-        _ => of_several(comparison, shown),
+fn counted(comparison: &Comparison, explained: &[Explained], shown: &[Shown<'_>]) -> Vec<Block> {
+    let is_other =
+        |it: &Shown<'_>, column| work::other(explained, comparison, it, column).is_some();
+    let judged = |it: &Shown<'_>, column| {
+        let [change, luck, verdict] = judged(it.row, column)?;
+        let verdict = if is_other(it, column) { work::OTHER.to_owned() } else { verdict };
+        Some([change, luck, verdict])
     };
+    let table = match comparison.variants.len() {
+        2 => of_two(comparison, shown, judged).into(),
+        _ => of_several(comparison, shown, judged),
+    };
+    let has_other =
+        shown.iter().any(|it| (1..comparison.variants.len()).any(|column| is_other(it, column)));
+    let other = has_other.then(|| {
+        note(format!("{}: a part of the change comes from how often a call ran.", work::OTHER))
+    });
     let open = undecided(comparison, shown);
     let same = same_at_equal_entries(comparison, &open).map(sentence);
     let more = what_undecided_needs(comparison, &open).map(sentence);
@@ -173,7 +188,7 @@ fn counted(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
         ))
     });
     let without = without_loops(comparison, shown).map(sentence);
-    table.into_iter().chain(without).chain(same).chain(more).chain(equal).collect()
+    table.into_iter().chain(other).chain(without).chain(same).chain(more).chain(equal).collect()
 }
 
 /// Returns a sentence on the rows whose verdict would be another one without loops that copy and clear memory. `None` if
@@ -213,7 +228,11 @@ fn evidence() -> [Column; 3] {
 }
 
 /// Lays out the table of two variants, a line for each phase.
-fn of_two(comparison: &Comparison, shown: &[Shown<'_>]) -> [Block; 2] {
+fn of_two(
+    comparison: &Comparison,
+    shown: &[Shown<'_>],
+    judged: impl Fn(&Shown<'_>, usize) -> Option<[String; 3]>,
+) -> [Block; 2] {
     let names = [0, 1].map(|column| &*comparison.variants[column].name);
     let is_short = names.iter().all(|name| name.len() <= MAX_NAME);
     let heads = if is_short { names } else { ["before", "now"] };
@@ -225,7 +244,7 @@ fn of_two(comparison: &Comparison, shown: &[Shown<'_>]) -> [Block; 2] {
     let columns = [Column::words("phase")].into_iter().chain(figures).chain(evidence());
     let lines = shown.iter().filter_map(|it| {
         let values = [value(it.row, 0), value(it.row, 1)].into_iter();
-        Some([phase(comparison, it)].into_iter().chain(values).chain(judged(it.row, 1)?).collect())
+        Some([phase(comparison, it)].into_iter().chain(values).chain(judged(it, 1)?).collect())
     });
     [
         title(comparison, &which),
@@ -235,11 +254,15 @@ fn of_two(comparison: &Comparison, shown: &[Shown<'_>]) -> [Block; 2] {
 
 /// Lays out the table of several variants, a line for each variant in each phase. The baseline is the first one. Long
 /// names get a table for each phase.
-fn of_several(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
+fn of_several(
+    comparison: &Comparison,
+    shown: &[Shown<'_>],
+    judged: impl Fn(&Shown<'_>, usize) -> Option<[String; 3]>,
+) -> Vec<Block> {
     let lines = |it: &Shown<'_>| -> Vec<Vec<String>> {
         let variants = comparison.variants.iter().enumerate();
         let line = |(column, variant): (usize, &VariantOutcomes)| {
-            let judged = if column == 0 { Vec::new() } else { judged(it.row, column)?.into() };
+            let judged = if column == 0 { Vec::new() } else { judged(it, column)?.into() };
             let own = [escape(&variant.name), value(it.row, column)];
             Some(own.into_iter().chain(judged).collect())
         };

@@ -6,7 +6,8 @@ use compare::{
 };
 use model::{Better, Mode, count};
 
-use super::{clipped, kernel, reproduce};
+use super::rows::Shown;
+use super::{clipped, kernel, reproduce, work};
 use crate::ascii::{escape, few};
 use crate::document::{MAIL, Medium};
 use crate::words::{Of, decimal, phase_alone, phase_of, times};
@@ -109,12 +110,17 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
         return unchanged(comparison, results, &found, open);
     };
     // The names in the subject are those of one column.
-    let of = |verdict| {
-        let own = found.iter().filter(|it| it.column == change.column);
-        own.filter(|it| it.verdict == verdict).count()
+    let work = |it: &JudgedRow<'_>| {
+        work::other(explained, comparison, &Shown { table: it.table, row: it.row }, it.column)
     };
-    let [worse, better, open] =
-        [Verdict::Regression, Verdict::Improvement, Verdict::Undecided].map(of);
+    let others = || {
+        let own = found.iter().filter(|it| it.column == change.column);
+        own.filter(|it| !std::ptr::eq(it.row, change.row))
+    };
+    let of = |verdict| others().filter(|it| it.verdict == verdict && work(it).is_none()).count();
+    let [worse, better] = [Verdict::Regression, Verdict::Improvement].map(of);
+    let open = others().filter(|it| it.verdict == Verdict::Undecided).count();
+    let other = others().filter(|it| work(it).is_some()).count();
     let workloads = workloads(comparison, Some(&change.table.workload));
     let names = names(comparison, results, Some(change.column), &said(&workloads));
     let tag = match change.verdict {
@@ -123,10 +129,10 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
         _ => "[REGRESSION]",
     };
     let others = match change.verdict {
-        Verdict::Regression => [(worse - 1, "other worse"), (better, "better")],
-        _ => [(worse, "worse"), (better - 1, "other better")],
+        Verdict::Regression => [(worse, "other worse"), (better, "better")],
+        _ => [(worse, "worse"), (better, "other better")],
     };
-    let others = others.into_iter().chain([(open, "undecided")]);
+    let others = others.into_iter().chain([(other, "with other work"), (open, "undecided")]);
     let others = others.filter(|(number, _)| *number > 0);
     let others: Vec<String> = others.map(|(number, what)| format!("{number} {what}")).collect();
     let others = match others.is_empty() {
@@ -143,7 +149,9 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
         let modules = own.map_or(&[][..], |it| &it.modules);
         let new = &comparison.variants[change.column].name;
         let mostly = mostly(change, new, modules, explained);
-        return counted(change, kind, &names, patch.as_deref()) + &mostly + &others;
+        let work = work(change).and_then(work::in_subject);
+        let work = work.map(|work| format!(", {work}")).unwrap_or_default();
+        return counted(change, kind, &names, patch.as_deref()) + &work + &mostly + &others;
     }
     let metric = clipped(&change.row.metric, MAX_NAME);
     // With several workloads, the metric is preceded by its workload.

@@ -5,7 +5,8 @@ mod kernels;
 
 use code::CodeDifference;
 use compare::{
-    BuildDifference, Difference, Divided, FunctionByKernel, Headline, Holder, Reason, Subject,
+    Asked, BuildDifference, Difference, Divided, FunctionByKernel, Headline, Holder, Reason,
+    Subject,
 };
 use model::{INSTRUCTIONS, Millis, WorkloadUse};
 
@@ -300,4 +301,46 @@ fn functions_of_the_workloads_module_are_not_the_finding() {
     assert!(is_said(&case, "run"));
     case.experiment.workloads[0].manifest.modules = vec!["pagealloc".into()];
     assert!(is_said(&case, "alloc and free"));
+}
+
+/// A change between two kernels with these page faults and calls of `mmap`, each with its instructions.
+fn with_work(faults: [[f64; 2]; 2], calls: [[f64; 2]; 2]) -> Explained {
+    let kernel =
+        [0, 1].map(|side| faults[side][0] * faults[side][1] + calls[side][0] * calls[side][1]);
+    let kernel = Difference { base: kernel[0], new: kernel[1], floor: Some(10.0) };
+    let asked = |name: &str, [base, new]: [[f64; 2]; 2]| Asked {
+        name: name.into(),
+        entries: Difference { base: base[0], new: new[0], floor: Some(0.0) },
+        instructions: Some([base[0] * base[1], new[0] * new[1]]),
+    };
+    let asked = vec![asked("exception page_fault", faults), asked("system call mmap", calls)];
+    let headline = Headline { asked, ..common::headline("System-NUMA01", kernel, None) };
+    Explained {
+        workload: "autonuma".into(),
+        variant: "6.12".into(),
+        headlines: vec![headline],
+        ..Explained::default()
+    }
+}
+
+#[test]
+fn other_work_is_neither_a_regression_nor_an_improvement() {
+    let mut case = two(Mode::Exact, 1.2);
+    let mut said = |explained: Explained| {
+        case.explained = vec![explained];
+        let (mail, _) = case.mail(|it| judge(it, Verdict::Improvement, EVIDENCE));
+        let row = mail.lines().find(|line| line.starts_with("System-NUMA01 ")).unwrap().to_owned();
+        (common::words(&mail), row)
+    };
+    let (same, row) = said(with_work([[200.0, 100.0]; 2], [[1.0, 90_000.0], [1.0, 50_000.0]]));
+    let work = "Phase System-NUMA01, the same work on both sides: 1 call of mmap and 200 page faults; one call of \
+                mmap with what it calls: 90,000 instructions before, 50,000 now.";
+    assert!(same.contains(work) && row.ends_with("improvement"), "{same}");
+    assert!(same.contains(", 1 other better") && !same.contains("other work"), "{same}");
+    let (other, row) = said(with_work([[226.0, 100.0], [174.0, 90.0]], [[1.0, 5000.0]; 2]));
+    let work = "Phase System-NUMA01, not the same work: 226 page faults before, 174 now (71.2 % of the change); one \
+                page fault with what it calls: 100 instructions before, 90 now.";
+    assert!(other.contains(work) && row.ends_with("other work"), "{other}");
+    assert!(other.contains(", with 23.0 % fewer page faults, 1 other better"), "{other}");
+    assert!(other.contains("other work: a part of the change comes from how often a call ran."));
 }
