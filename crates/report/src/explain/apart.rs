@@ -32,29 +32,57 @@ pub fn sentences<'a>(
     })
 }
 
-/// Under IBT, functions begin with an instruction at which indirect calls may arrive. Each entry executes it, also where the
-/// kernel has overwritten it with a NOP.
-fn landings(section: &Section, phase: &str) -> Option<String> {
-    let more = |it: &Contribution| {
+/// Returns the instructions of IBT that only one side of a section executed. Under IBT, functions begin with an instruction
+/// at which indirect calls may arrive. Each entry executes it, also where the kernel has overwritten it with a NOP. `None`
+/// if they are a small part of the change.
+fn of_landings(section: &Section) -> Option<[f64; 2]> {
+    let of = |it: &Contribution| {
         let Instrumentation { gained, lost } = &it.instrumentation;
         let entries = it.calls.as_ref()?.entries;
         match (gained.contains(IBT), lost.contains(IBT)) {
-            (true, _) => Some(entries.new),
-            (_, true) => Some(-entries.base),
+            (true, _) => Some([0.0, entries.new]),
+            (_, true) => Some([entries.base, 0.0]),
             _ => None,
         }
     };
-    let sum: f64 = section.contributions.iter().filter_map(more).sum();
-    let share = sum / section.totals.kernel.change();
-    let more = if sum < 0.0 { "fewer" } else { "more" };
-    (share.is_finite() && share.abs() >= LEAST).then(|| {
-        format!(
-            "Phase {}: the endbr64 of IBT, one at each entry, is {} {more}, {} % of the change.",
-            phase_name(phase),
-            words::figure(sum.abs(), 0),
-            words::decimal(Some(100.0 * share), 1),
-        )
-    })
+    let each = section.contributions.iter().filter_map(of);
+    let [base, new] = each.fold([0.0; 2], |[base, new], it| [base + it[0], new + it[1]]);
+    let share = (new - base) / section.totals.kernel.change();
+    (share.is_finite() && share.abs() >= LEAST).then_some([base, new])
+}
+
+/// Returns the change of a section without the instructions of IBT, followed by `words`. `None` if they are a small part of
+/// it.
+pub fn change_without_landings(section: &Section, decimals: usize, words: &str) -> Option<String> {
+    without(section, of_landings(section)?, decimals, words)
+}
+
+fn landings(section: &Section, phase: &str) -> Option<String> {
+    let [base, new] = of_landings(section)?;
+    let (sum, more) = (new - base, if new < base { "fewer" } else { "more" });
+    let without = change_without_landings(section, 2, "").map(|it| format!("; without it: {it}"));
+    Some(format!(
+        "Phase {}: the endbr64 of IBT, one at each entry, is {} {more}, {} % of the change{}.",
+        phase_name(phase),
+        words::figure(sum.abs(), 0),
+        words::decimal(Some(100.0 * sum / section.totals.kernel.change()), 1),
+        without.unwrap_or_default(),
+    ))
+}
+
+/// Formats the change of a section without a part of its instructions, followed by `words` and whether it may be luck. The
+/// part has hardly a share in the floor.
+fn without(
+    section: &Section,
+    [base, new]: [f64; 2],
+    decimals: usize,
+    words: &str,
+) -> Option<String> {
+    let total = section.totals.kernel;
+    let change = Of::Number.change([total.base - base, total.new - new], decimals)?;
+    let left = total.change() - (new - base);
+    let is_luck = total.floor.is_some_and(|floor| left.abs() <= floor);
+    Some(format!("{change}{words}{}", if is_luck { ", which may be luck" } else { "" }))
 }
 
 fn without_loops(section: &Section, phase: &str) -> Option<String> {
@@ -66,17 +94,12 @@ fn without_loops(section: &Section, phase: &str) -> Option<String> {
     changed.sort_by(|(_, one), (_, other)| other.change().abs().total_cmp(&one.change().abs()));
     let [base, new] =
         changed.iter().fold([0.0; 2], |[base, new], (_, it)| [base + it.base, new + it.new]);
-    let total = section.totals.kernel;
     let names = few(MAX_LOOPS, changed.iter().map(|it| it.0)).join(", ");
-    let without = Of::Number.change([total.base - base, total.new - new], 2)?;
-    // The loops have hardly a part in the floor.
-    let left = total.change() - (new - base);
-    let is_luck = total.floor.is_some_and(|floor| left.abs() <= floor);
-    let luck = if is_luck { ", which may be luck" } else { "" };
-    ((new - base).abs() >= LEAST * total.change().abs()).then(|| {
+    let without = without(section, [base, new], 2, "")?;
+    ((new - base).abs() >= LEAST * section.totals.kernel.change().abs()).then(|| {
         format!(
             "Phase {} without loops that copy and clear memory ({names}), for which a real machine usually has fast \
-             string instructions: {without}{luck}.",
+             string instructions: {without}.",
             phase_name(phase)
         )
     })

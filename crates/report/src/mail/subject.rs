@@ -1,8 +1,8 @@
 //! The subject of a mail: what a comparison found, in one line.
 
 use compare::{
-    Comparison, Explained, Holder, Results, Row, RowVerdict, Subject, Table, VariantBoots,
-    VariantOutcomes, Verdict, verdicts_by_point,
+    Comparison, Explained, Holder, Results, Row, RowVerdict, Statistic, Subject, Table,
+    VariantBoots, VariantOutcomes, Verdict, verdicts_by_point,
 };
 use model::{Better, Mode, count};
 
@@ -10,6 +10,7 @@ use super::rows::Shown;
 use super::{clipped, kernel, reproduce, work};
 use crate::ascii::{escape, few};
 use crate::document::{MAIL, Medium};
+use crate::explain::apart;
 use crate::words::{Of, decimal, phase_alone, phase_of, times};
 use crate::{exact, failing};
 
@@ -148,10 +149,16 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
         let kind = if own.is_some_and(|it| it.plain) { "program " } else { "" };
         let modules = own.map_or(&[][..], |it| &it.modules);
         let new = &comparison.variants[change.column].name;
-        let mostly = mostly(change, new, modules, explained);
+        let is_its = |it: &&Explained| it.workload == change.table.workload && it.variant == *new;
+        let explained = explained.iter().find(is_its);
+        let mostly = mostly(change, explained, modules);
+        let landings = change_without_landings(change, explained);
         let work = work(change).and_then(work::in_subject);
         let work = work.map(|work| format!(", {work}")).unwrap_or_default();
-        return counted(change, kind, &names, patch.as_deref()) + &work + &mostly + &others;
+        return counted(change, kind, &names, patch.as_deref(), landings)
+            + &work
+            + &mostly
+            + &others;
     }
     let metric = clipped(&change.row.metric, MAX_NAME);
     // With several workloads, the metric is preceded by its workload.
@@ -169,14 +176,8 @@ const MOST_PARTS: usize = 2;
 
 /// Names the function that holds most of a change, or the two that make it up; empty if there are none. Functions of the
 /// workload's own `modules` only call those that are asked for.
-fn mostly(
-    change: &JudgedRow<'_>,
-    variant: &str,
-    modules: &[String],
-    explained: &[Explained],
-) -> String {
-    let is_its = |it: &&Explained| it.workload == change.table.workload && it.variant == variant;
-    let Some(explained) = explained.iter().find(is_its) else { return String::new() };
+fn mostly(change: &JudgedRow<'_>, explained: Option<&Explained>, modules: &[String]) -> String {
+    let Some(explained) = explained else { return String::new() };
     let phase = phase_alone(change.row);
     let Some(headline) = explained.headlines.iter().find(|it| it.phase == phase) else {
         return String::new();
@@ -205,6 +206,16 @@ fn mostly(
     }
 }
 
+/// Returns the change without the `endbr64` of IBT. `None` if they are a small part of it.
+fn change_without_landings(
+    change: &JudgedRow<'_>,
+    explained: Option<&Explained>,
+) -> Option<String> {
+    let section = explained?.explanation.section(Some(phase_alone(change.row)))?;
+    let is_total = change.row.statistic != Statistic::Equal;
+    apart::change_without_landings(section, 1, " without endbr64").filter(|_| is_total)
+}
+
 /// Removes settings with which both names end, and puts them in parentheses behind the first name, which is printed
 /// last.
 fn with_settings_once(names: [String; 2]) -> [String; 2] {
@@ -227,6 +238,7 @@ fn counted(
     kind: &str,
     [base, new]: &[String; 2],
     patch: Option<&str>,
+    without_landings: Option<String>,
 ) -> String {
     let JudgedRow { column, table, row, .. } = *change;
     let clip = |name: &str| clipped(name, MAX_NAME);
@@ -239,7 +251,11 @@ fn counted(
     let workload = clip(&table.workload);
     let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
     let without = exact::change_without_loops(row, column, 1, "without copy loops");
-    let without = without.map(|it| format!(" ({it})")).unwrap_or_default();
+    let without: Vec<String> = without.into_iter().chain(without_landings).collect();
+    let without = match without.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", without.join("; ")),
+    };
     format!("mm: {kind}{workload}{phase} {by} kernel instructions{without} with {with}")
 }
 

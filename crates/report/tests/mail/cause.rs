@@ -5,8 +5,8 @@ mod kernels;
 
 use code::CodeDifference;
 use compare::{
-    Asked, BuildDifference, Difference, Divided, FunctionByKernel, Headline, Holder, Reason,
-    Subject,
+    Asked, BuildDifference, Difference, Divided, Explanation, FunctionByKernel, Headline, Holder,
+    Reason, Section, Subject,
 };
 use model::{INSTRUCTIONS, Millis, WorkloadUse};
 
@@ -161,6 +161,10 @@ fn loops_that_a_real_machine_does_not_run_are_named() {
     assert!(said.contains(&words), "{said}");
 }
 
+fn section_of<'a>(it: &'a Explained, phase: &str) -> &'a Section {
+    it.explanation.section(Some(phase)).unwrap()
+}
+
 #[test]
 fn the_instructions_of_ibt_are_counted() {
     let mut it = explained();
@@ -178,19 +182,35 @@ fn the_instructions_of_ibt_are_counted() {
     (entries.base, entries.new) = (change / 2.0, change / 4.0);
     let entries = *entries;
     largest.instrumentation.gained.insert(code::IBT);
-    let words = |entries: f64, more: &str| {
+    let base = section_of(&it, &phase).totals.kernel.base;
+    let without = |entries: f64, base: f64| 100.0 * (change - entries) / base;
+    let words = |entries: f64, more: &str, base: f64| {
         format!(
-            "Phase {phase}: the endbr64 of IBT, one at each entry, is {} {more}, {:.1} % of the change.",
+            "Phase {phase}: the endbr64 of IBT, one at each entry, is {} {more}, {:.1} % of the change; without it: {:.2} % \
+             more.",
             model::grouped(&format!("{:.0}", entries.abs())),
-            100.0 * entries / change
+            100.0 * entries / change,
+            without(entries, base)
         )
     };
-    let gained = words(entries.new, "more");
+    let gained = words(entries.new, "more", base);
     assert!(said(&it).contains(&gained), "{gained}: {}", said(&it));
+    let mut case = two(Mode::Exact, 1.2);
+    let mut of_subject = section_of(&it, &phase).clone();
+    of_subject.phase = Some("System-NUMA01".into());
+    case.explained = vec![Explained {
+        workload: "autonuma".into(),
+        variant: "6.12".into(),
+        explanation: Explanation { phases: vec![of_subject], ..it.explanation.clone() },
+        ..it.clone()
+    }];
+    let subject = case.subject(|it| judge(it, Verdict::Regression, EVIDENCE));
+    let in_subject = format!("({:.1} % more without endbr64)", without(entries.new, base));
+    assert!(subject.contains(&in_subject), "{subject}");
     let section = it.explanation.phases.iter_mut().find(|it| it.phase.as_ref() == Some(&phase));
     let largest = section.unwrap().contributions.first_mut().unwrap();
     std::mem::swap(&mut largest.instrumentation.gained, &mut largest.instrumentation.lost);
-    let lost = words(-entries.base, "fewer");
+    let lost = words(-entries.base, "fewer", base - entries.base);
     assert!(said(&it).contains(&lost), "{lost}: {}", said(&it));
     // Another cost has no such instructions.
     it.explanation.cost.name = "cr3-writes".into();
