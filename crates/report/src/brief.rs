@@ -193,7 +193,10 @@ pub fn moved_most(
     let found = rows.len();
     let margin = comparison.judging.margin;
     rows.retain(|(factor, _)| *factor > 1.0 + margin);
-    rows.truncate(MOST);
+    // A single counter takes as much room as a sentence that says that there is one more.
+    if rows.len() > MOST + 1 {
+        rows.truncate(MOST);
+    }
     if rows.is_empty() {
         let changed = match comparison.mode {
             Mode::Exact => "changed beyond luck",

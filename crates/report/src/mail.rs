@@ -5,6 +5,7 @@
 //! it.
 
 mod cause;
+mod counters;
 mod fit;
 pub mod kernel;
 mod reply;
@@ -15,11 +16,11 @@ mod tables;
 mod verdicts;
 mod work;
 
-use compare::{Comparison, Explained, Kind, Results, Row, Table, first_columns, split_columns};
-use model::{Mode, STATES, count};
+use compare::{Comparison, Explained, Kind, Results, Row, first_columns, split_columns};
+use model::{Mode, STATES};
 
 use crate::ascii::escape;
-use crate::brief::{moved_most, tells, with_rows};
+use crate::brief::{tells, with_rows};
 use crate::document::{Block, MAIL, sections, sentence, text};
 use crate::explain::headline;
 use crate::note::{self, Note};
@@ -125,7 +126,7 @@ pub fn mail(
             text: cut(text(&cause::by_reason(explained), &MAIL), MAX_REASONS),
         });
         pieces.push(Kept(text(&unmet(comparison), &MAIL)));
-        pieces.extend(other_findings(comparison));
+        pieces.extend(other_findings(comparison, explained, leading.as_ref()));
     }
     pieces.push(spare("the check by other figures", 1, &cross_check::blocks(comparison)));
     pieces.push(Shrinks {
@@ -165,62 +166,28 @@ fn spare(name: &'static str, rank: u8, blocks: &[Block]) -> Piece {
 
 /// Lays out what stands beside the rows with verdicts: oddities and other differences of their tables, the
 /// effects of axes, events, and the counters that moved most.
-fn other_findings(comparison: &Comparison) -> Vec<Piece> {
+fn other_findings(
+    comparison: &Comparison,
+    explained: &[Explained],
+    leading: Option<&[String; 3]>,
+) -> Vec<Piece> {
     let of = |kind| comparison.tables.iter().filter(move |table| table.kind == kind);
     let effects: Vec<Block> =
         of(Kind::Metrics).flat_map(|table| effects::blocks(table, comparison)).collect();
     let odd: Vec<Block> =
         of(Kind::Metrics).flat_map(|table| oddities::blocks(table, comparison)).collect();
-    let moved: Vec<Block> =
-        of(Kind::Counters).flat_map(|table| counters(table, comparison)).collect();
+    let moved = of(Kind::Counters)
+        .flat_map(|table| counters::blocks(table, comparison, explained, leading));
+    let moved: Vec<Block> = moved.collect();
     let events: Vec<Block> =
         of(Kind::Events).flat_map(|table| table::blocks(table, comparison)).collect();
     vec![
         spare("effects of the settings", 0, &effects),
         spare("other differences of the figures", 2, &odd),
-        spare("counters", 2, &moved),
+        // Without times, they are all that tells what the kernels did.
+        spare("counters", if comparison.mode == Mode::Exact { 0 } else { 2 }, &moved),
         spare("events", 5, &events),
     ]
-}
-
-/// Lays out the counters that moved most.
-fn counters(whole: &Table, comparison: &Comparison) -> Vec<Block> {
-    let of = &whole.workload;
-    match moved_most(whole, comparison) {
-        None => Vec::new(),
-        Some(Err(none)) => vec![sentence(format!("{of}: {none}"))],
-        Some(Ok((table, more))) => {
-            let beyond = match comparison.mode {
-                Mode::Exact => format!("beyond luck ({})", exact::luck_list()),
-                Mode::Measured => "significantly".to_owned(),
-            };
-            let more = more.map(|more| format!(" {more}")).unwrap_or_default();
-            let said =
-                format!("{of}: counters that changed {beyond}, largest changes first.{more}");
-            // Several counters count one thing, such as `pgalloc_dma32` and `numa_hit` on one node.
-            let rows = table.rows.iter();
-            let is_first = |(place, row): &(usize, &Row)| {
-                !table.rows[..*place].iter().any(|it| has_figures_of(it, row))
-            };
-            let rows: Vec<Row> =
-                rows.enumerate().filter(is_first).map(|(_, row)| row.clone()).collect();
-            let left = table.rows.len() - rows.len();
-            let left = (left > 0).then(|| {
-                crate::document::note(format!(
-                    "{} with the same figures.",
-                    count(left, "more counter")
-                ))
-            });
-            let table = with_rows(&table, rows);
-            let rows = tables::rows(&table, comparison);
-            [sentence(said), rows].into_iter().chain(left).collect()
-        }
-    }
-}
-
-/// Whether two rows have the same figures in all columns.
-fn has_figures_of(one: &Row, other: &Row) -> bool {
-    (0..one.cells.len()).all(|column| one.value(column) == other.value(column))
 }
 
 /// Returns the sentences on rows that were chosen for verdicts but are not there.

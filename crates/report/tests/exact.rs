@@ -7,7 +7,7 @@ use common::{
     series, spend, variant, words,
 };
 use compare::{
-    Basis, Comparison, Judging, Results, Sources, Verdict, WithoutLoops, compare, cross_check,
+    Basis, Comparison, Judging, Kind, Results, Sources, Verdict, WithoutLoops, compare, cross_check,
 };
 use model::{
     Boot, Cell, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
@@ -236,6 +236,23 @@ fn a_mail_has_one_table_of_all_phases() {
     let variants = [("6.1", &base[..]), (long, &new), ("v7.2", &base)];
     insta::assert_snapshot!(table_of_mail(&compared(5, &variants[..2])));
     insta::assert_snapshot!(table_of_mail(&compared(5, &variants)));
+}
+
+#[test]
+fn a_mail_leaves_out_instructions_of_a_class_that_hardly_matter() {
+    let mut comparison = compared(5, &[("6.1", &seeds(1.0, 5)), ("6.12", &seeds(1.5, 5))]);
+    let counters = comparison.tables.iter_mut().find(|it| it.kind == Kind::Counters).unwrap();
+    let scans = counters.rows.iter().find(|it| it.beyond_luck(1) == Some(true)).unwrap();
+    let mut fences = scans.clone();
+    (fences.metric, fences.unit) = ("Fences".into(), "instructions".into());
+    fences.cells[1].value = fences.cells[1].value.map(|it| it + 1.0);
+    counters.rows.push(fences);
+    assert!(common::carried::mail(&comparison).contains("Fences"));
+    let counters = comparison.tables.iter_mut().find(|it| it.kind == Kind::Counters).unwrap();
+    let fences = counters.rows.last_mut().unwrap();
+    (fences.cells[0].value, fences.cells[1].value) = (Some(226.0), Some(174.0));
+    let mail = common::carried::mail(&comparison);
+    assert!(!mail.contains("Fences") && mail.contains("NUMA"), "{mail}");
 }
 
 #[test]

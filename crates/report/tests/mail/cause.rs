@@ -364,3 +364,24 @@ fn other_work_is_neither_a_regression_nor_an_improvement() {
     assert!(other.contains(", with 23.0 % fewer page faults, 1 other better"), "{other}");
     assert!(other.contains("other work: a part of the change comes from how often a call ran."));
 }
+
+#[test]
+fn the_counters_of_the_phase_of_the_subject_are_listed() {
+    let mut case = two(Mode::Exact, 1.2);
+    let mut it = explained();
+    let mut section = section_of(&it, "steady").clone();
+    section.phase = Some("System-NUMA01".into());
+    it.explanation.phases = vec![section];
+    (it.workload, it.variant) = ("autonuma".into(), "6.12".into());
+    case.explained = vec![it];
+    let (mail, _) = case.mail(|it| judge(it, Verdict::Regression, EVIDENCE));
+    insta::assert_snapshot!(common::section(&mail, "Event counters"));
+    assert!(!mail.contains("changes of counters can be told"), "{mail}");
+    // Gauges and changes within the margin are left out.
+    let counters = &mut case.explained[0].explanation.phases[0].counters;
+    counters.truncate(1);
+    counters[0].name = "nr_dirty".into();
+    let (mail, _) = case.mail(|it| judge(it, Verdict::Regression, EVIDENCE));
+    let said = "No event counter of /proc/vmstat changed in phase System-NUMA01 beyond luck by more than 1 %.";
+    assert!(common::words(&mail).contains(said), "{mail}");
+}
