@@ -8,6 +8,7 @@ mod cause;
 mod counters;
 mod fit;
 pub mod kernel;
+mod names;
 mod reply;
 pub mod reproduce;
 mod rows;
@@ -16,7 +17,9 @@ mod tables;
 mod verdicts;
 mod work;
 
-use compare::{Comparison, Explained, Kind, Results, Row, first_columns, split_columns};
+use compare::{
+    Comparison, Explained, Kind, Results, Row, VariantBoots, first_columns, split_columns,
+};
 use model::{Mode, STATES};
 
 use crate::ascii::escape;
@@ -27,6 +30,7 @@ use crate::note::{self, Note};
 use crate::{build, cross_check, effects, exact, failing, notes, oddities, steps, sweep, table};
 use fit::Piece::{Kept, Rows, Sentences, Shrinks, Spare};
 use fit::{Piece, cut, whole};
+use names::Versions;
 
 pub use reproduce::{Recipe, source_name};
 pub use subject::header;
@@ -64,6 +68,29 @@ const MAX_RECIPE: usize = 20;
 /// `explained` has what was executed, with the functions behind its verdicts, `recipe` has what is needed to repeat the
 /// run, and `attached` names the files that go beside the mail.
 pub fn mail(
+    comparison: &Comparison,
+    results: &Results<'_>,
+    explained: &[Explained],
+    recipe: &Recipe<'_>,
+    attached: &[&str],
+) -> String {
+    let Some(versions) = Versions::of(results) else {
+        return written(comparison, results, explained, recipe, attached);
+    };
+    let mut renamed = comparison.clone();
+    versions.rename(&mut renamed);
+    let (variants, reading) = (versions.variants(results), versions.reading(results.reading));
+    let columns = variants
+        .iter()
+        .zip(&results.variants)
+        .map(|(variant, column)| VariantBoots { variant, boots: column.boots.clone() });
+    let results =
+        Results { experiment: results.experiment, reading: &reading, variants: columns.collect() };
+    written(&renamed, &results, &versions.explained(explained), recipe, attached)
+}
+
+/// Returns the mail of variants whose names do not move.
+fn written(
     comparison: &Comparison,
     results: &Results<'_>,
     explained: &[Explained],

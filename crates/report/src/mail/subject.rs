@@ -7,15 +7,13 @@ use compare::{
 use model::{Better, Mode, count};
 
 use super::rows::Shown;
-use super::{clipped, kernel, reproduce, work};
+use super::{clipped, names, reproduce, work};
 use crate::ascii::{escape, few};
 use crate::document::{MAIL, Medium};
 use crate::explain::apart;
 use crate::words::{Of, decimal, phase_alone, phase_of, times};
 use crate::{exact, failing};
 
-/// Names the newest kernel of Debian's archive.
-const NEWEST: &str = "newest";
 /// Most characters of a name in a subject.
 const MAX_NAME: usize = 30;
 /// Most characters of a name in a subject that has settings of both sides with one of them.
@@ -64,36 +62,11 @@ fn name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String
     clipped(&full_name(comparison, results, column), MAX_NAME)
 }
 
-/// Returns the name of a variant. A kernel that is named by its series or as the newest one has the version that booted,
-/// because those names move. A package of Debian has the package's version, because its release may end in `.0`.
+/// Returns the name of a variant. One that begins with the version of a package of Debian says so.
 fn full_name(comparison: &Comparison, results: &Results<'_>, column: usize) -> String {
     let Some(variant) = comparison.variants.get(column) else { return "nothing".to_owned() };
     let booted = results.variants.iter().find(|it| it.variant.name == variant.name);
-    let facts = booted.and_then(reproduce::facts);
-    let package = facts.and_then(kernel::package);
-    let version = package.or(facts.map(|facts| &*facts.release)).unwrap_or_default();
-    // A candidate's package sorts before the release: 6.13~rc7-1.
-    let version = version.replacen("~rc", "-rc", 1);
-    let version = upstream(&version);
-    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '.';
-    let end = variant.name.find(is_other).unwrap_or(variant.name.len());
-    let (series, rest) = variant.name.split_at(end);
-    let is_series = || {
-        series.contains('.') && version.strip_prefix(series).is_some_and(|it| it.starts_with('.'))
-    };
-    let moves = !version.is_empty() && (series == NEWEST || (package.is_some() && is_series()));
-    match (moves, package) {
-        (true, Some(_)) => format!("Debian {version}{rest}"),
-        (true, None) => format!("{version}{rest}"),
-        (false, _) => variant.name.clone(),
-    }
-}
-
-/// Returns the upstream version of a release or a package's version: `7.3.4` of `7.3.4+deb13-cloud-amd64`.
-fn upstream(version: &str) -> &str {
-    let mut ends = version.match_indices(['+', '-', '~']).map(|(end, _)| end);
-    let end = ends.find(|end| !version[*end..].starts_with("-rc"));
-    &version[..end.unwrap_or(version.len())]
+    booted.map_or_else(|| variant.name.clone(), names::of_subject)
 }
 
 /// Returns what a comparison found, in a few words. `explained` has the function that holds most of a change.

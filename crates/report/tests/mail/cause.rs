@@ -227,8 +227,8 @@ fn functions_are_given_in_all_kernels_of_a_split() {
     let by_kernel = vec![FunctionByKernel { phase: "run".into(), holder, kernels }];
     case.explained = vec![Explained { by_kernel, ..explained() }];
     let text = common::words(&case.mail(|_| {}).0);
-    let said = "Phase run, change_protection and what it calls: 10,000,000 in 6.1, 20,000,000 in 6.12 as 6.1, \
-                12,000,000 in 6.1 as 6.12, 22,000,000 in 6.12.";
+    let said = "Phase run, change_protection and what it calls: 10,000,000 in 6.1.174, 20,000,000 in 6.12 as \
+                6.1.174, 12,000,000 in 6.1.174 as 6.12, 22,000,000 in 6.12.";
     assert!(text.contains(said), "{text}");
 }
 

@@ -145,7 +145,7 @@ fn a_kernel_on_which_all_boots_failed_is_the_finding() {
         mail.starts_with("Subject: mm: autonuma fails with Debian 6.1.174, not with 6.12\n"),
         "{mail}"
     );
-    let said = "\n\nNo boot of 6.1 is complete. b1: failed: exited with status 3.\n\
+    let said = "\n\nNo boot of 6.1.174 is complete. b1: failed: exited with status 3.\n\
                 There is nothing to compare.\n\nWhat was compared:\n";
     assert!(mail.contains(said) && !mail.contains("undecided"), "{mail}");
     let sentences = report::failing(&comparison);
