@@ -72,6 +72,8 @@ pub struct Widened {
     pub since: Version,
     /// What it counts, in words.
     pub by: String,
+    /// The kernel's function that does it. Where it does not run, the counter is that of older releases.
+    pub function: String,
 }
 
 /// One end of a counter's range of releases.

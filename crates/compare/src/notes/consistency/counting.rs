@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use code::Symbol;
 use kernelfiles::catalogue::{self, Counter, Version};
 use kernelfiles::derived::{self, Derived, Differences};
-use model::Source;
+use model::{Boot, ENTRIES, Place, Profile, Source};
 use serde::Serialize;
 
 use crate::VariantBoots;
@@ -57,13 +58,16 @@ struct Kernel<'a> {
     /// Names in the catalogue, zones merged.
     has: BTreeSet<&'static str>,
     moved: BTreeSet<&'static str>,
+    /// The kernel's functions that boots executed; `None` where not all boots counted them.
+    executed: Option<BTreeSet<&'a str>>,
 }
 
 impl<'a> Kernel<'a> {
     /// `None` without a boot with counters.
     fn of(column: &VariantBoots<'a>) -> Option<Self> {
-        let mut kernel = Self::default();
+        let mut kernel = Self { executed: Some(BTreeSet::new()), ..Self::default() };
         for boot in column.complete() {
+            kernel.executed = kernel.executed.zip(executed(boot)).map(|(all, own)| &all | &own);
             kernel.version = boot.facts.release.parse().ok();
             let chunks = boot.chunks.iter();
             let in_workloads =
@@ -81,6 +85,12 @@ impl<'a> Kernel<'a> {
         (!kernel.has.is_empty()).then_some(kernel)
     }
 
+    /// Whether the kernel may have done what later releases count besides. Only exact counts show that it did not.
+    fn may_count_more(&self, counter: &Counter) -> bool {
+        let function = counter.widened.as_ref().map_or("", |it| &*it.function);
+        self.executed.as_ref().is_none_or(|it| it.contains(function))
+    }
+
     /// Whether the kernel counts what later releases count besides; `None` if its version is not known.
     fn counts_more(&self, counter: &Counter) -> Option<bool> {
         Some(self.version? >= counter.widened.as_ref()?.since)
@@ -91,6 +101,18 @@ impl<'a> Kernel<'a> {
         let any = |name: &str| self.printed.contains(name).then_some(1.0);
         row.value(&Differences { of: &any, seconds: Some(1.0) }).is_some()
     }
+}
+
+/// The kernel's functions that a boot executed during workloads; `None` if not all of them were counted.
+fn executed(boot: &Boot) -> Option<BTreeSet<&str>> {
+    let is_exact = |profile: &Profile| profile.costs.number(ENTRIES).is_some();
+    let all_counted = !boot.profiles.is_empty() && boot.profiles.iter().all(is_exact);
+    let rows = boot.profiles.iter().flat_map(|it| it.costs.rows());
+    let functions = rows.filter_map(|row| match row.place {
+        Place::Function { name, .. } => Some(Symbol::of(name).name),
+        _ => None,
+    });
+    all_counted.then(|| functions.collect())
 }
 
 /// Every way in which two kernels count a row differently; rows with the same cause are merged.
@@ -157,7 +179,8 @@ fn changes(row: &Derived, baseline: &Kernel<'_>, kernel: &Kernel<'_>) -> Vec<Cha
                 changes.push(ordered(Relation::Apart, vec![&*counter.name], parts, flipped));
             }
             let more = [from, to].map(|it| it.counts_more(counter));
-            if more == [Some(false), Some(true)] && to.moved.contains(&*counter.name) {
+            let is_moved = to.moved.contains(&*counter.name) && to.may_count_more(counter);
+            if more == [Some(false), Some(true)] && is_moved {
                 changes.push(ordered(Relation::Widened, vec![], vec![&*counter.name], flipped));
             }
         }
@@ -202,10 +225,10 @@ fn moved(names: &[&str], kernel: &Kernel<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::{Boot, BootFacts};
+    use model::BootFacts;
 
     use super::*;
-    use crate::testing::{boot, chunk, columns, variant};
+    use crate::testing::{boot, chunk, columns, executing, variant};
 
     fn counting_of(old: &[(&str, i64)], new: &[(&str, i64)]) -> Vec<Counting> {
         let boots = [old, new].map(|grown| [Boot { chunks: vec![chunk(0, "", grown)], ..boot(0) }]);
@@ -283,16 +306,21 @@ mod tests {
 
     #[test]
     fn a_widened_counter_is_reported_if_it_changed() {
-        let found = |releases: [&str; 2], grown| {
+        let found = |releases: [&str; 2], grown, executed: Option<&str>| {
+            let profiles = executed.map(|name| executing(0, "", &[(name, "", 1, 10)]));
             let boots = releases.map(|release| {
                 let chunks = vec![chunk(0, "", &[("pgscan_direct", grown)])];
                 let facts = BootFacts { release: release.into(), ..BootFacts::default() };
-                [Boot { chunks, facts, ..boot(0) }]
+                let profiles = profiles.iter().cloned().collect();
+                [Boot { chunks, facts, profiles, ..boot(0) }]
             });
             let variants = ["old", "new"].map(variant);
             counting(&columns(&variants, &[&boots[0], &boots[1]]))
         };
         let [older, newer] = ["7.0.13+deb13-amd64", "7.1.2"];
+        assert_eq!(found([older, newer], 9, Some("kswapd")), []);
+        assert_eq!(found([older, newer], 9, Some("try_to_free_mem_cgroup_pages")).len(), 1);
+        let found = |releases, grown| found(releases, grown, None);
         let [only] = &found([older, newer], 9)[..] else { panic!("one difference") };
         assert_eq!(
             (only.relation, &only.counters[..]),
