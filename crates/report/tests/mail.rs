@@ -7,6 +7,8 @@ mod common;
 mod recipe;
 #[path = "mail/subject.rs"]
 mod subject;
+#[path = "mail/whole.rs"]
+mod whole;
 
 use common::carried::assert_short;
 use common::{

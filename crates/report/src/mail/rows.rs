@@ -77,7 +77,7 @@ pub fn sections(
         }
     };
     let left = number(all) - number(&shown);
-    let left = (left > 0).then(|| sentence(left_out(comparison, all, left)));
+    let left = (left > 0).then(|| sentence(left_out(comparison, explained, all, left)));
     sections.last_mut().expect("there is a section").extend(left);
     sections
 }
@@ -114,11 +114,21 @@ fn first<'a>(all: &[Shown<'a>], leading: Option<&[String; 3]>, most: usize) -> V
 }
 
 /// Returns a sentence on the rows that are left out.
-fn left_out(comparison: &Comparison, all: &[Shown<'_>], left: usize) -> String {
+fn left_out(
+    comparison: &Comparison,
+    explained: &[Explained],
+    all: &[Shown<'_>],
+    left: usize,
+) -> String {
     let columns = 1..comparison.variants.len();
-    let verdicts = all.iter().flat_map(|it| columns.clone().map(|column| it.row.verdict(column)));
-    let verdicts: Vec<Verdict> = verdicts.flatten().collect();
-    let of = |verdict| verdicts.iter().filter(|it| **it == verdict).count();
+    let verdicts = all.iter().flat_map(|it| {
+        columns.clone().filter_map(move |column| {
+            let is_other = work::other(explained, comparison, it, column).is_some();
+            Some((it.row.verdict(column)?, is_other))
+        })
+    });
+    let verdicts: Vec<(Verdict, bool)> = verdicts.collect();
+    let of = |verdict| verdicts.iter().filter(|it| **it == (verdict, false)).count();
     let what = if comparison.mode == Mode::Exact { "more phase" } else { "more row" };
     let rows = count(left, what);
     match [Verdict::Regression, Verdict::Improvement].map(of) {

@@ -1,7 +1,7 @@
 //! The cause in a mail.
 
 #[path = "../explain/kernels.rs"]
-mod kernels;
+pub mod kernels;
 
 use code::CodeDifference;
 use compare::{
