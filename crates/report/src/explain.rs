@@ -6,7 +6,7 @@ pub mod apart;
 pub mod cause;
 mod divided;
 pub mod exact;
-pub mod figures;
+mod figures;
 mod flame;
 pub mod headline;
 mod json;
@@ -15,6 +15,7 @@ mod lists;
 mod sampled;
 mod view;
 mod waterfall;
+pub mod work;
 
 use maud::html;
 

@@ -9,7 +9,7 @@ use super::lines;
 use super::lists;
 use super::waterfall::waterfall;
 use super::{apart, headline};
-use super::{page, sampled, view};
+use super::{page, sampled, view, work};
 use crate::ascii::{excerpt, few};
 use crate::build;
 use crate::document::{Block, TEXT, lead, note, part, sections, sentence};
@@ -83,6 +83,7 @@ fn blocks(
     let mut found = headline::headlines(headlines, phase);
     let is_unasked = explanation.reasons.is_none();
     let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
+    found.extend(asked.clone().filter_map(work::sentence));
     found.extend(headline::by_reason(asked.clone()).filter(|_| is_unasked));
     found.extend(apart::sentences(explanation, asked, |_| true));
     let moved = cause::moved(of_section(headlines, section), section);

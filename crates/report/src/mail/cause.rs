@@ -3,11 +3,10 @@
 
 use compare::{Comparison, Explained, Headline, RATE, Reason, RowVerdict};
 
-use super::work;
 use crate::ascii::excerpt;
 use crate::build;
 use crate::document::{self, Block, Column, note, sentence};
-use crate::explain::{apart, cause, headline};
+use crate::explain::{apart, cause, headline, work};
 use crate::notes;
 use crate::words::{Of, figure, phase_alone};
 

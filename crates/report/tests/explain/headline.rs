@@ -288,3 +288,34 @@ fn a_change_that_divides_is_told_by_its_parts() {
     );
     assert_eq!(divided["parts"][0]["parts"][0]["own"], serde_json::json!([1.0, 2.0]));
 }
+
+#[test]
+fn the_work_of_a_phase_is_said() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let asked = |name: &str, new: f64| compare::Asked {
+        name: name.into(),
+        entries: Difference { base: 10.0, new, floor: Some(0.5) },
+        instructions: Some([900.0, 1000.0 * new / 10.0]),
+    };
+    let kernel = Difference { base: 1000.0, new: 1100.0, floor: Some(10.0) };
+    let said = |kernel: Difference, new: f64, unit: &str| {
+        let headline = Headline {
+            asked: vec![asked("system call brk", new)],
+            unit: unit.into(),
+            ..common::headline("run", kernel, None)
+        };
+        common::words(&report::explain(&explanation, &[headline], None, 10))
+    };
+    let text = said(kernel, 10.0, "instructions");
+    let same = "Phase run, the same work on both sides: 10 calls of brk; one call of brk with what it calls: 90 \
+                instructions before, 100 now.";
+    assert!(text.contains(same), "{text}");
+    let text = said(kernel, 11.0, "instructions");
+    let other =
+        "Phase run, not the same work: 10 calls of brk before, 11 now (95.0 % of the change);";
+    assert!(text.contains(other), "{text}");
+    let luck = Difference { floor: Some(1000.0), ..kernel };
+    for text in [said(luck, 11.0, "instructions"), said(kernel, 11.0, "entries")] {
+        assert!(!text.contains("same work"), "{text}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether a change is other work or dearer work: how often system calls and exceptions ran on both sides, and what one
+//! takes.
+
+use compare::{Asked, Headline};
+use kernelfiles::entry::SYSTEM_CALL;
+use model::INSTRUCTIONS;
+
+use super::figures;
+use super::headline::phase_name;
+use crate::ascii::excerpt;
+use crate::words::{figure, in_percent, listed};
+
+/// Most calls that a sentence names.
+const MOST: usize = 3;
+/// Calls of the same work are named if they have at least this share of the phase's instructions.
+const LARGE: f64 = 0.05;
+/// A call is what a phase does if it has at least this share of its instructions.
+const HALF: f64 = 0.5;
+
+/// Returns a sentence on the work of a phase whose instructions changed beyond luck. `None` for others, and if it is not
+/// known.
+pub fn sentence(it: &Headline) -> Option<String> {
+    let is_changed = it.kernel.beyond_luck() == Some(true) && !it.of_one_variant;
+    if !is_changed || it.unit != INSTRUCTIONS || it.asked.is_empty() {
+        return None;
+    }
+    let share = |asked: &Asked| {
+        let [base, new] = asked.instructions.unwrap_or_default();
+        (base / it.kernel.base).min(new / it.kernel.new)
+    };
+    let mut all: Vec<&Asked> = it.asked.iter().collect();
+    all.sort_by(|one, other| share(other).total_cmp(&share(one)));
+    let number = |asked: &Asked| {
+        let [one, several] = names(asked);
+        figures::numbers([asked.entries.base, asked.entries.new], [&one, &several])
+    };
+    let other = it.other_work();
+    let work = if other.is_empty() {
+        let large = match it.followed {
+            true => all.iter().take_while(|it| share(it) >= LARGE).count().clamp(1, MOST),
+            false => MOST,
+        };
+        let is_equal = all.iter().all(|it| it.entries.change() == 0.0);
+        let what = if is_equal { "the same work on both sides" } else { "nearly the same work" };
+        let named = all.iter().copied().take(large).map(number);
+        format!("{what}: {}", listed(&named.collect::<Vec<_>>()))
+    } else {
+        let named = other.into_iter().take(MOST).map(|asked| {
+            let share = in_percent(it.share_by_number(asked), 1);
+            format!("{} ({share} % of the change)", number(asked))
+        });
+        format!("not the same work: {}", listed(&named.collect::<Vec<_>>()))
+    };
+    let main = all.first().filter(|it| share(it) >= HALF);
+    let cost = main.and_then(|asked| {
+        let [one, _] = names(asked);
+        let cost = asked.per_call()?.map(|it| figure(it, 0));
+        let cost = figures::sides(cost, " instructions");
+        Some(format!("; one{one} with what it calls: {cost}"))
+    });
+    let phase = phase_name(&it.phase);
+    Some(format!("Phase {phase}, {work}{}.", cost.unwrap_or_default()))
+}
+
+/// Returns the words that follow the number of one and of several calls: ` page fault`, ` calls of brk`.
+pub fn names(asked: &Asked) -> [String; 2] {
+    match asked.name.strip_prefix(SYSTEM_CALL) {
+        Some(call) => ["call", "calls"].map(|word| format!(" {word} of {}", excerpt(call))),
+        None => {
+            let name = asked.name.strip_prefix("exception ").unwrap_or(&asked.name);
+            let name = excerpt(name).replace('_', " ");
+            [format!(" {name}"), format!(" {name}s")]
+        }
+    }
+}
