@@ -13,7 +13,7 @@ use model::{Kernel, Pinned};
 use crate::error::{BootError, in_file};
 use crate::guest::{Guest, Libraries, NoGuest};
 use crate::job::image;
-use crate::symbols::{SymbolReader, cached};
+use crate::symbols::{SymbolReader, cached, listed};
 
 /// The code and symbols of one kernel.
 pub struct Vmlinux {
@@ -154,15 +154,20 @@ impl Vmlinux {
         let kernel = cache.obtain(spec, say)?;
         let mut code = Self::of_image(cache, &kernel)?;
         if matches!(code.image(), Err(CodeError::Code { problem: code::Error::NoSymbols, .. })) {
-            let reader = SymbolReader {
-                cache,
-                guest: &Guest::find()?.of(kernel.arch)?,
-                libraries: &Libraries::find(),
-                emulator: &Emulator::find(kernel.arch).map_err(BootError::from)?,
-                scratch,
-                memory: false,
+            code.symbols = match listed(cache, &kernel)? {
+                Some(text) => Symbols::parse(&text),
+                None => {
+                    let reader = SymbolReader {
+                        cache,
+                        guest: &Guest::find()?.of(kernel.arch)?,
+                        libraries: &Libraries::find(),
+                        emulator: &Emulator::find(kernel.arch).map_err(BootError::from)?,
+                        scratch,
+                        memory: false,
+                    };
+                    reader.read(&kernel, &mut |line| say(line))?.symbols
+                }
             };
-            code.symbols = reader.read(&kernel, &mut |line| say(line))?.symbols;
         }
         Ok(code)
     }

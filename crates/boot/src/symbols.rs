@@ -62,21 +62,15 @@ impl SymbolReader<'_> {
         say: &mut dyn FnMut(&str),
     ) -> Result<KernelCode, BootError> {
         self.libraries.check()?;
-        let path = place(self.cache, &kernel.digest);
-        let text = match read(&path).map_err(in_file(&path))? {
+        let text = match listed(self.cache, kernel)? {
             Some(text) => text,
             None => {
-                let text = match kernels::symbols(kernel)? {
-                    Some(text) => text,
-                    None => {
-                        say(&format!("Booting {} to read its symbols", kernel.name));
-                        self.boot(kernel)?
-                    }
-                };
+                say(&format!("Booting {} to read its symbols", kernel.name));
+                let text = self.boot(kernel)?;
                 if text.is_empty() {
                     Self::mapped(kernel, say)?
                 } else {
-                    write(&path, &text).map_err(in_file(&path))?;
+                    keep(self.cache, kernel, &text)?;
                     text
                 }
             }
@@ -135,6 +129,23 @@ impl SymbolReader<'_> {
         let whole = ended && recording.unsound.is_none();
         Ok(if whole { recording.symbols } else { String::new() })
     }
+}
+
+/// Reads the symbols that the cache has of a kernel, or that its image lists, in the form of
+/// `/proc/kallsyms`; `None` if neither does. Fails when the host fails.
+pub fn listed(cache: &Cache, kernel: &Kernel) -> Result<Option<String>, BootError> {
+    let path = place(cache, &kernel.digest);
+    if let Some(text) = read(&path).map_err(in_file(&path))? {
+        return Ok(Some(text));
+    }
+    let text = kernels::symbols(kernel)?.filter(|it| !it.is_empty());
+    text.iter().try_for_each(|text| keep(cache, kernel, text))?;
+    Ok(text)
+}
+
+fn keep(cache: &Cache, kernel: &Kernel, text: &str) -> Result<(), BootError> {
+    let path = place(cache, &kernel.digest);
+    write(&path, text).map_err(in_file(&path))
 }
 
 /// Reads the symbols of the kernel with this digest from the cache; `None` if the cache does not

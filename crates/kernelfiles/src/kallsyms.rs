@@ -15,7 +15,8 @@ const MAX_LENGTH: u64 = 1 << 20;
 const MAX_MODULE_LENGTH: u64 = 64 << 10;
 /// The longest symbol name (`include/linux/kallsyms.h`, `KSYM_NAME_LEN`).
 const MAX_NAME: usize = 512;
-/// Symbols that end a region of code (`arch/x86/kernel/vmlinux.lds.S`).
+/// Symbols that end a region of code (`arch/x86/kernel/vmlinux.lds.S`,
+/// `arch/arm64/kernel/vmlinux.lds.S`).
 const ENDS: [&str; 4] = ["_etext", "_einittext", "__init_end", "_end"];
 
 /// Parts of the names of trampolines, by which a function reaches another one or its caller, and of padding. A jump
@@ -65,7 +66,7 @@ impl Symbols {
         let next = self.0.partition_point(|symbol| symbol.address <= address);
         let symbol = self.0.get(next.checked_sub(1)?)?;
         let length = if symbol.module.is_empty() { MAX_LENGTH } else { MAX_MODULE_LENGTH };
-        let inside = address - symbol.address < length && !ENDS.contains(&&*symbol.name);
+        let inside = address - symbol.address < length && !is_end(&symbol.name);
         inside.then_some(symbol)
     }
 
@@ -81,8 +82,7 @@ impl Symbols {
     /// next symbol.
     pub fn functions(&self) -> impl Iterator<Item = (&Symbol, u64)> {
         let next = self.0.iter().skip(1).map(|symbol| symbol.address).chain([u64::MAX]);
-        let is_function =
-            |symbol: &Symbol| symbol.module.is_empty() && !ENDS.contains(&&*symbol.name);
+        let is_function = |symbol: &Symbol| symbol.module.is_empty() && !is_end(&symbol.name);
         self.0.iter().zip(next).filter(move |(symbol, _)| is_function(symbol))
     }
 
@@ -126,7 +126,8 @@ impl Variables {
 /// The symbol of a line, if it is code. Without permission to see addresses they read as 0.
 fn code(line: &str) -> Option<Symbol> {
     let (kind, symbol) = symbol(line)?;
-    (matches!(kind, "t" | "T" | "w" | "W") && symbol.address > 0).then_some(symbol)
+    let is_code = matches!(kind, "t" | "T" | "w" | "W") || is_end(&symbol.name);
+    (is_code && symbol.address > 0).then_some(symbol)
 }
 
 /// The symbol of a line, if it is no code.
@@ -146,6 +147,11 @@ fn symbol(line: &str) -> Option<(&str, Symbol)> {
     Some((kind, Symbol { address, name, module }))
 }
 
+/// Whether a symbol of this name, of any kind, ends a region of code.
+pub fn is_end(name: &str) -> bool {
+    ENDS.contains(&name)
+}
+
 fn name(word: &str) -> Option<String> {
     let sound = word.len() <= MAX_NAME && word.bytes().all(|byte| byte.is_ascii_graphic());
     sound.then(|| word.to_owned())
@@ -155,7 +161,7 @@ fn name(word: &str) -> Option<String> {
 fn order(Symbol { address, name, module }: &Symbol) -> (u64, usize, usize, &str, &str) {
     let plain = name.trim_start_matches('_');
     // A symbol at the end of a region is not a function, so other symbols at the same address come first.
-    let underscores = name.len() - plain.len() + if ENDS.contains(&&**name) { 100 } else { 0 };
+    let underscores = name.len() - plain.len() + if is_end(name) { 100 } else { 0 };
     (*address, underscores, plain.len(), name, module)
 }
 
@@ -172,7 +178,7 @@ ffffffff81000040 T __pfx_do_one
 ffffffff81000050 T do_one
 ffffffff81000060 t __se_sys_read
 ffffffff81000060 T __x64_sys_read
-ffffffff81000080 T _etext
+ffffffff81000080 D _etext
 ffffffff82000000 D jiffies
 ffffffffc0201000 t ext4_da_map_blocks\t[ext4]
 ffffffffc0201000 t twice

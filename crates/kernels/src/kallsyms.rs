@@ -11,12 +11,15 @@
 //! | `kallsyms_offsets` | for each symbol its place, in 4 bytes |
 //! | `kallsyms_relative_base` | the address to which places are relative, in 8 bytes; newer kernels have none |
 //!
+//! An `Image` of arm64 is no ELF file. It has the base as the addend of a relocation, and 0 in its place.
+//!
 //! Each table begins at a multiple of 8 bytes, in newer kernels of 4. Their order depends on the version. A stripped
 //! image has no names for them, so they are found by their contents, and only tables that agree with each other are taken.
 
 use std::fmt::Write;
 use std::ops::Range;
 
+use kernelfiles::kallsyms::is_end;
 use memchr::memmem;
 use model::Kernel;
 use object::Endianness;
@@ -40,6 +43,10 @@ const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\0";
 const CODE: [&str; 4] = ["T", "t", "W", "w"];
 /// The first address of the kernel's half of the address space.
 const KERNEL: u64 = 1 << 63;
+/// What a relocation of arm64 by the kernel's place has between its own place and its addend (`R_AARCH64_RELATIVE`).
+const RELATIVE: [u8; 8] = 1027_u64.to_le_bytes();
+/// The address of an arm64 kernel is a multiple of this (`KIMAGE_VADDR`), and the kernel is smaller.
+const ALIGNED: u64 = 128 << 20;
 
 /// The largest `vmlinux`, in bytes.
 const MAX_IMAGE: u64 = 1 << 30;
@@ -77,7 +84,7 @@ impl<'a> Image<'a> {
         let mut text = String::new();
         for (address, name) in addresses.iter().zip(&names) {
             let (kind, name) = name.split_at_checked(1)?;
-            if CODE.contains(&kind) {
+            if CODE.contains(&kind) || is_end(name) {
                 writeln!(text, "{address:016x} {kind} {name}").ok()?;
             }
         }
@@ -148,9 +155,7 @@ impl<'a> Image<'a> {
     fn addresses(self, at: usize, number: usize) -> Option<Vec<u64>> {
         let places = self.bytes.get(at..at + 4 * number)?.as_chunks().0.iter();
         let places: Vec<i32> = places.map(|it| i32::from_le_bytes(*it)).collect();
-        let base = self.bytes.get(at + self.aligned(4 * number)..)?.first_chunk();
-        let base = base.map(|it| u64::from_le_bytes(*it)).filter(|base| *base >= KERNEL);
-        let own = self.address_of(at)?;
+        let base = self.base(at + self.aligned(4 * number));
         let all = |way: &dyn Fn(usize, i32) -> u64| {
             let addresses = places.iter().enumerate().map(|(number, place)| way(number, *place));
             let addresses: Vec<u64> = addresses.collect();
@@ -170,11 +175,25 @@ impl<'a> Image<'a> {
         };
         // Without a base, a place is relative to its own address.
         let to_own = || {
+            let own = self.address_of(at)?;
             all(&|number, place| {
                 own.wrapping_add(4 * number as u64).wrapping_add_signed(place.into())
             })
         };
         absolute.or_else(relative).or_else(to_own)
+    }
+
+    /// The base of addresses that is at this offset, or that a relocation puts there.
+    fn base(self, at: usize) -> Option<u64> {
+        let word = |at: usize| Some(u64::from_le_bytes(*self.bytes.get(at..)?.first_chunk()?));
+        let relocated = |info: usize| {
+            let (place, base) = (word(info.checked_sub(8)?)?, word(info + 8)?);
+            let image = place.wrapping_sub(at as u64);
+            let is_here = image >= KERNEL && image.is_multiple_of(ALIGNED);
+            (is_here && (image..image + ALIGNED).contains(&base)).then_some(base)
+        };
+        let stored = word(at).filter(|base| *base >= KERNEL);
+        stored.or_else(|| memmem::find_iter(self.bytes, &RELATIVE).find_map(relocated))
     }
 
     /// The address at which the byte at this offset is loaded.
@@ -215,7 +234,7 @@ mod tests {
     use super::*;
 
     /// Where a made-up image is loaded.
-    const LOADED: u64 = 0xffff_ffff_8100_0000;
+    const LOADED: u64 = 0xffff_ffff_8800_0000;
     const FUNCTIONS: usize = 1500;
 
     /// How a version of Linux writes the tables.
@@ -225,6 +244,8 @@ mod tests {
         Old,
         /// Places are after the tokens, and relative to the first symbol.
         Relative,
+        /// Likewise, but a relocation has the address of the first symbol, and the image is no ELF file.
+        Relocated,
         /// Places are after the tokens, and relative to themselves.
         Own,
     }
@@ -248,14 +269,20 @@ mod tests {
             let place = match form {
                 _ if *address < KERNEL => *address as i32,
                 Form::Old => -1 - (address - LOADED) as i32,
-                Form::Relative => (address - LOADED) as i32,
+                Form::Relative | Form::Relocated => (address - LOADED) as i32,
                 Form::Own => address.wrapping_sub(LOADED + at + 4 * number) as i32,
             };
             bytes.extend(place.to_le_bytes());
         }
         align(bytes, unit);
-        if form != Form::Own {
-            bytes.extend(LOADED.to_le_bytes());
+        let base = bytes.len() as u64;
+        match form {
+            Form::Old | Form::Relative => bytes.extend(LOADED.to_le_bytes()),
+            Form::Relocated => {
+                let entry = [0, LOADED + base, u64::from_le_bytes(RELATIVE), LOADED];
+                bytes.extend(entry.map(u64::to_le_bytes).concat());
+            }
+            Form::Own => {}
         }
     }
 
@@ -303,6 +330,10 @@ mod tests {
         if form != Form::Old {
             places(&mut bytes, form, &symbols, unit);
         }
+        if form == Form::Relocated {
+            bytes[..4].fill(0);
+            return bytes;
+        }
         let size = bytes.len() as u64;
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
         put(32, &64_u64.to_le_bytes()); // e_phoff
@@ -320,7 +351,7 @@ mod tests {
             .filter(|(_, name)| name.starts_with('t'))
             .map(|(address, name)| format!("{address:016x} t {}\n", &name[1..]))
             .collect();
-        for form in [Form::Old, Form::Relative, Form::Own] {
+        for form in [Form::Old, Form::Relative, Form::Relocated, Form::Own] {
             assert!(listed(&image(form)) == Some(expected.clone()), "{form:?}");
         }
     }
