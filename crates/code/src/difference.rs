@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
-use iced_x86::Mnemonic;
 use serde::Serialize;
 
+use crate::arch;
 use crate::image::{Image, Piece};
-use crate::instruction::{Key, Normal, decode, normal};
-use crate::instrumentation::{ENDBR, Instrumentation, known};
+use crate::instruction::{Key, Normal};
+use crate::instrumentation::{Instrumentation, known};
 
 /// The functions of two kernels, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,24 +83,24 @@ pub(crate) struct Body<'a> {
     pub instructions: Vec<Normal<'a>>,
     pub addresses: Vec<u64>,
     bytes: usize,
-    /// Whether it has an `endbr64`.
-    is_target: bool,
+    /// What its own instructions instrument it for.
+    kinds: BTreeSet<&'static str>,
 }
 
 impl<'a> Body<'a> {
     pub fn of(piece: Piece<'a>, image: &'a Image<'_>) -> Self {
-        let decoded = decode(&piece, image);
-        let instructions = normal(&decoded, &piece, image);
-        let addresses = decoded.iter().map(|it| it.ip()).collect();
-        let bytes = decoded.iter().map(|it| it.len()).sum();
-        let is_target = decoded.iter().any(|it| it.mnemonic() == Mnemonic::Endbr64);
-        Self { piece, instructions, addresses, bytes, is_target }
+        let decoded = arch::of(image).decode(&piece, image);
+        let instructions = decoded.iter().map(|it| it.normal).collect();
+        let addresses = decoded.iter().map(|it| it.address).collect();
+        let bytes = decoded.iter().map(|it| it.length).sum();
+        let kinds = decoded.iter().filter_map(|it| it.kind).collect();
+        Self { piece, instructions, addresses, bytes, kinds }
     }
 
-    /// The functions that it calls, and [`ENDBR`] if it has that instruction.
-    fn called(&self) -> impl Iterator<Item = &str> {
-        let target = self.is_target.then_some(ENDBR);
-        self.instructions.iter().filter_map(Normal::target).chain(target)
+    /// What it is instrumented with: by functions that it calls, and by instructions.
+    fn instrumented(&self) -> BTreeSet<&'static str> {
+        let called = known(self.instructions.iter().filter_map(Normal::target));
+        &called | &self.kinds
     }
 
     fn is_same(&self, other: &Body<'_>) -> bool {
@@ -185,8 +185,9 @@ fn function(
     let (removed, added) = (sum(-1), sum(1));
     let (inlined, instrumentation) = match change {
         Change::Changed => {
-            let called = bodies.each_ref().map(|it| it.iter().flat_map(Body::called));
-            (inlined(bodies, images), Instrumentation::of(called, known))
+            let kinds =
+                bodies.each_ref().map(|it| it.iter().flat_map(Body::instrumented).collect());
+            (inlined(bodies, images), Instrumentation::of(kinds, known))
         }
         Change::New | Change::Gone => (None, Instrumentation::default()),
     };

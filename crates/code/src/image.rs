@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use kernelfiles::kallsyms::{self, Symbols};
+use model::Architecture;
 use object::Endianness;
 use object::elf::{
     EM_X86_64, FileHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, STT_FILE, STT_FUNC,
@@ -34,6 +35,8 @@ const STRINGS: &[u8] = b".rodata";
 const MIN_TEXT: usize = 4;
 /// The longest text that is compared.
 const MAX_TEXT: usize = 1024;
+/// The longest part of a text that is printed.
+const MAX_SHOWN: usize = 30;
 
 /// The reason why a kernel's code cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +73,7 @@ pub struct Image<'a> {
     sources: OnceCell<Option<Sources>>,
     /// The debug information of objects that were compiled again, for parts of the code.
     added: Vec<Added>,
+    arch: Architecture,
 }
 
 /// The debug information of a piece of a function in an object.
@@ -116,6 +120,23 @@ pub(crate) enum Place<'a> {
     Text(&'a [u8]),
     /// Per-CPU data: its symbol and the distance from it, if a symbol covers it.
     PerCpu(Option<(&'a str, u64)>),
+}
+
+impl Place<'_> {
+    /// Its name, as `objdump` prints it, or its text; `None` if it has none.
+    pub fn name(&self) -> Option<String> {
+        match self {
+            Self::Code(name, at)
+            | Self::Data(Some((name, at)))
+            | Self::PerCpu(Some((name, at))) => {
+                Some(if *at == 0 { (*name).to_owned() } else { format!("{name}+{at:#x}") })
+            }
+            Self::Text(text) => {
+                Some(format!("\"{}\"", text[..text.len().min(MAX_SHOWN)].escape_ascii()))
+            }
+            Self::Data(None) | Self::PerCpu(None) => None,
+        }
+    }
 }
 
 impl<'a> Image<'a> {
@@ -170,6 +191,7 @@ impl<'a> Image<'a> {
             data,
             sources,
             added: Vec::new(),
+            arch: Architecture::X86_64,
         };
         image.read_symbols(header, endian, vmlinux)?;
         if image.symbols.is_empty() {
@@ -222,6 +244,11 @@ impl<'a> Image<'a> {
         self.data.sort_by_key(|it| (it.range.start, plainness(it.name), it.name));
         self.data.dedup_by_key(|it| it.range.start);
         Ok(())
+    }
+
+    /// The architecture that the kernel is for.
+    pub fn arch(&self) -> Architecture {
+        self.arch
     }
 
     fn section(&self, address: u64) -> Option<&Section<'a>> {

@@ -1,20 +1,18 @@
 //! What options of the configuration and the compiler add to functions everywhere: calls that the source of the
-//! function does not have, and targets of indirect calls.
+//! function does not have, targets of indirect calls, and other instructions of an architecture.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-/// The name of indirect branch tracking.
+/// The name of indirect branch tracking: each function begins with `endbr64`, an instruction at which indirect calls may
+/// arrive (`CONFIG_X86_KERNEL_IBT`, `-fcf-protection=branch`).
 pub const IBT: &str = "IBT";
-/// The instruction at which indirect calls may arrive (`CONFIG_X86_KERNEL_IBT`, `-fcf-protection=branch`).
-pub(crate) const ENDBR: &str = "endbr64";
 
 /// Beginnings of the names of called functions, and what their calls come from. Sources: the symbols that GCC and
 /// Clang document for `-fstack-protector`, `-mindirect-branch`, `-mfunction-return`, `-fsanitize` and
 /// `-fsanitize-coverage`, and `include/linux/{rcupdate,preempt,lockdep,kernel}.h` of the kernel.
-const CALLS: [(&str, &str); 19] = [
-    (ENDBR, IBT),
+const CALLS: [(&str, &str); 18] = [
     ("__stack_chk_fail", "the stack protector"),
     ("__asan_", "KASAN"),
     ("__kasan_check_", "KASAN"),
@@ -58,13 +56,12 @@ pub struct Instrumentation {
 }
 
 impl Instrumentation {
-    /// Compares the functions that a function calls in the baseline and in the other kernel. `known` is what each kernel
+    /// Compares what a function is instrumented with in the baseline and in the other kernel. `known` is what each kernel
     /// has functions for.
-    pub(crate) fn of<'a>(
-        [base, new]: [impl Iterator<Item = &'a str>; 2],
+    pub(crate) fn of(
+        [base, new]: [BTreeSet<&'static str>; 2],
         known: &[BTreeSet<&'static str>; 2],
     ) -> Self {
-        let (base, new) = (self::known(base), self::known(new));
         let only = |of: &BTreeSet<&'static str>, other: &BTreeSet<_>, place: usize| {
             let is_sure = |kind: &&&str| !OF_SOURCE.contains(kind) || !known[place].contains(*kind);
             (of - other).iter().filter(is_sure).copied().collect()

@@ -1,6 +1,7 @@
 //! Compares the machine code of two kernels' functions, without their addresses. A function that only moved, or whose
 //! callees only moved, is the same. The crate is pure. Its input files are hostile.
 
+mod arch;
 mod difference;
 mod image;
 mod instruction;

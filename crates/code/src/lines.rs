@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use kernelfiles::kallsyms::Symbols;
 
+use crate::arch;
 use crate::image::{Added, Error, Image, Piece};
-use crate::instruction::has_same_shape;
+use crate::instruction::Instruction;
 use crate::sources::Sources;
 
 impl Image<'_> {
@@ -42,4 +43,25 @@ impl Image<'_> {
         added.into_iter().for_each(|it| self.add(it));
         Ok(found)
     }
+}
+
+/// Whether two pieces have the same instructions at the same distances from their beginning, apart from addresses: one
+/// is in a kernel, the other in an object that was linked alone.
+fn has_same_shape(
+    (one, kernel): (&Piece<'_>, &Image<'_>),
+    (other, object): (&Piece<'_>, &Image<'_>),
+) -> bool {
+    let of_kernel = arch::of(kernel).decode(one, kernel);
+    let mut of_object = arch::of(object).decode(other, object);
+    // The object does not know the function tracer.
+    let first = of_object.iter().take(2).position(|it| it.normal.goes_nowhere());
+    if let Some(first) = first.filter(|_| of_object.len() == of_kernel.len() + 1) {
+        of_object.remove(first);
+        of_object.iter_mut().for_each(|it| it.normal = it.normal.without(first));
+    }
+    let is_same = |(it, that): (&Instruction<'_>, &Instruction<'_>)| {
+        it.address - one.address == that.address - other.address
+            && it.normal.is_in_object(&that.normal)
+    };
+    of_kernel.len() == of_object.len() && of_kernel.iter().zip(&of_object).all(is_same)
 }

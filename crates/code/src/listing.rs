@@ -2,19 +2,13 @@
 
 use std::collections::HashMap;
 
-use iced_x86::{
-    Code, Formatter, GasFormatter, Instruction, OpKind, Register, SymbolResolver, SymbolResult,
-};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use crate::Symbol;
 use crate::difference::{Body, bodies, unmatched};
-use crate::image::{Image, Piece, Place};
-use crate::instruction::{Key, decode};
+use crate::image::Image;
+use crate::instruction::Key;
 use crate::sources::Origin;
-
-/// The longest part of a string literal that is printed, in characters.
-const MAX_TEXT: usize = 30;
+use crate::{Symbol, arch};
 
 /// A piece of a function in two kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +22,7 @@ pub struct Listing {
 /// An instruction of either kernel, or of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The instruction of each kernel in AT&T syntax; `None` if the kernel lacks it.
+    /// The instruction of each kernel, in AT&T syntax or Arm's; `None` if the kernel lacks it.
     pub sides: [Option<String>; 2],
     /// Its place in the source, such as `mm/memory.c:512`, or `include/linux/mm.h:88 (an_inlined_function)`. `None`
     /// if the kernel has no debug information, or the previous instruction has the same place.
@@ -88,7 +82,7 @@ fn listing(bodies: [Option<&Body<'_>>; 2], images: [&Image<'_>; 2]) -> Listing {
     });
     let at = [0, 1].map(|side| bodies[side].map_or(vec![], |it| places(it, images[side])));
     let mut sources = at.each_ref().map(|at| sources(at));
-    let texts = [0, 1].map(|side| bodies[side].map_or(vec![], |it| texts(&it.piece, images[side])));
+    let texts = [0, 1].map(|side| bodies[side].map_or(vec![], |it| texts(it, images[side])));
     let ops = capture_diff_slices(Algorithm::Myers, &keys[0], &keys[1]);
     let aligned: HashMap<usize, usize> = ops
         .iter()
@@ -136,76 +130,7 @@ fn sources(places: &[At]) -> Vec<Option<String>> {
     texts.map(|text| (text != last).then(|| last.clone_from(&text)).and(text)).collect()
 }
 
-/// The instructions of a piece in AT&T syntax.
-fn texts(piece: &Piece<'_>, image: &Image<'_>) -> Vec<String> {
-    let instructions = decode(piece, image);
-    let names = Box::new(Names::of(&instructions, image));
-    let mut formatter = GasFormatter::with_options(Some(names), None);
-    formatter.options_mut().set_uppercase_hex(false);
-    let text = |it: &Instruction| {
-        let mut text = String::new();
-        formatter.format(it, &mut text);
-        text
-    };
-    instructions.iter().map(text).collect()
-}
-
-/// The names of the addresses in some instructions.
-struct Names {
-    places: HashMap<u64, String>,
-    per_cpu: HashMap<u64, String>,
-}
-
-impl Names {
-    fn of(instructions: &[Instruction], image: &Image<'_>) -> Self {
-        let immediates = |it: &Instruction| {
-            let it = *it;
-            (0..it.op_count()).filter_map(move |operand| it.try_immediate(operand).ok())
-        };
-        let addresses = instructions.iter().flat_map(|it| {
-            [it.near_branch_target(), it.memory_displacement64()].into_iter().chain(immediates(it))
-        });
-        let (mut places, mut per_cpu) = (HashMap::new(), HashMap::new());
-        for address in addresses {
-            let name = |place: Option<Place<'_>>| name(place?);
-            places.extend(name(image.place(address)).map(|name| (address, name)));
-            per_cpu.extend(name(image.per_cpu(address)).map(|name| (address, name)));
-        }
-        Self { places, per_cpu }
-    }
-}
-
-impl SymbolResolver for Names {
-    fn symbol(
-        &mut self,
-        instruction: &Instruction,
-        _: u32,
-        operand: Option<u32>,
-        address: u64,
-        _: u32,
-    ) -> Option<SymbolResult<'_>> {
-        let is_memory = operand.is_some_and(|it| instruction.op_kind(it) == OpKind::Memory);
-        let is_per_cpu = match is_memory {
-            true => instruction.segment_prefix() == Register::GS,
-            // The number 0 is the address of the first per-CPU variable, too, but hardly ever means it.
-            false => instruction.code() == Code::Mov_rm64_imm32 && address != 0,
-        };
-        let names = if is_per_cpu { &self.per_cpu } else { &self.places };
-        let names = names.get(&address).or_else(|| self.places.get(&address));
-        names.map(|name| SymbolResult::with_str(address, name))
-    }
-}
-
-/// The name of an address, as `objdump` prints it.
-fn name(place: Place<'_>) -> Option<String> {
-    match place {
-        Place::Code(name, at) | Place::Data(Some((name, at))) | Place::PerCpu(Some((name, at))) => {
-            Some(if at == 0 { name.to_owned() } else { format!("{name}+{at:#x}") })
-        }
-        Place::Text(text) => {
-            let text = &text[..text.len().min(MAX_TEXT)];
-            Some(format!("\"{}\"", text.escape_ascii()))
-        }
-        Place::Data(None) | Place::PerCpu(None) => None,
-    }
+/// The instructions of a body as text.
+fn texts(body: &Body<'_>, image: &Image<'_>) -> Vec<String> {
+    arch::of(image).texts(&body.piece, image)
 }
