@@ -17,7 +17,10 @@ const MAX_MODULE_LENGTH: u64 = 64 << 10;
 const MAX_NAME: usize = 512;
 /// Symbols that end a region of code (`arch/x86/kernel/vmlinux.lds.S`,
 /// `arch/arm64/kernel/vmlinux.lds.S`).
-const ENDS: [&str; 4] = ["_etext", "_einittext", "__init_end", "_end"];
+const ENDS: [&str; 7] = [
+    "_etext", "__hyp_text_end", "__idmap_text_end", "_einittext", "__exittext_end", "__init_end",
+    "_end",
+];
 
 /// Parts of the names of trampolines, by which a function reaches another one or its caller, and of padding. A jump
 /// there is not a call (`arch/x86/lib/retpoline.S`, `include/linux/static_call.h`, `include/linux/bpf.h`,
@@ -56,7 +59,7 @@ impl Symbols {
     pub fn of(symbols: impl Iterator<Item = Symbol>) -> Self {
         let mut symbols: Vec<Symbol> = symbols.take(MAX_SYMBOLS).collect();
         symbols.sort_by(|a, b| order(a).cmp(&order(b)));
-        symbols.dedup_by_key(|symbol| symbol.address);
+        symbols.dedup_by_key(|symbol| (symbol.address, is_end(&symbol.name)));
         Self(symbols)
     }
 
@@ -157,12 +160,11 @@ fn name(word: &str) -> Option<String> {
     sound.then(|| word.to_owned())
 }
 
-/// The sort key of a symbol: its address, then how plain its name is.
-fn order(Symbol { address, name, module }: &Symbol) -> (u64, usize, usize, &str, &str) {
+/// The sort key of a symbol: its address, then how plain its name is. A symbol at the end of a region is not a function, so
+/// others at the same address come after it, and [`Symbols::find`] finds them.
+fn order(Symbol { address, name, module }: &Symbol) -> (u64, bool, usize, usize, &str, &str) {
     let plain = name.trim_start_matches('_');
-    // A symbol at the end of a region is not a function, so other symbols at the same address come first.
-    let underscores = name.len() - plain.len() + if is_end(name) { 100 } else { 0 };
-    (*address, underscores, plain.len(), name, module)
+    (*address, !is_end(name), name.len() - plain.len(), plain.len(), name, module)
 }
 
 #[cfg(test)]
@@ -251,6 +253,15 @@ ffffffff81000070 t twice
         );
         let beginnings: Vec<u64> = symbols.beginnings().map(|address| address & 0xff).collect();
         assert_eq!(beginnings, [0x10, 0x30, 0xc0]);
+    }
+
+    #[test]
+    fn the_end_of_code_is_known_where_a_function_begins() {
+        let text = "ffffffff81000000 T first\nffffffff81000010 T next\nffffffff81000010 D _etext\n";
+        let symbols = Symbols::parse(text);
+        assert_eq!(symbols.address("_etext"), Some(0xffff_ffff_8100_0010));
+        assert_eq!(symbols.find(0xffff_ffff_8100_0018).unwrap().name, "next");
+        assert_eq!(symbols.functions().count(), 2);
     }
 
     #[test]
