@@ -1,5 +1,6 @@
 //! Reads instructions, with what depends on the kernel's architecture behind one trait.
 
+mod arm64;
 mod x86_64;
 
 use crate::image::{Image, Piece};
@@ -17,6 +18,7 @@ pub(crate) trait Architecture {
 /// What reads the instructions of a kernel.
 pub(crate) fn of(image: &Image<'_>) -> &'static dyn Architecture {
     match image.arch() {
-        model::Architecture::X86_64 | model::Architecture::Arm64 => &x86_64::X86_64,
+        model::Architecture::X86_64 => &x86_64::X86_64,
+        model::Architecture::Arm64 => &arm64::Arm64,
     }
 }

@@ -1,18 +1,15 @@
-//! A kernel's `vmlinux` as code, data and their symbols.
+//! A kernel's file as code, data and their symbols.
+
+mod elf;
+mod flat;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
-use kernelfiles::kallsyms::{self, Symbols};
+use kernelfiles::kallsyms::Symbols;
 use model::Architecture;
-use object::Endianness;
-use object::elf::{
-    EM_X86_64, FileHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, STT_FILE, STT_FUNC,
-    STT_NOTYPE, STT_OBJECT,
-};
-use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use crate::Symbol;
 use crate::sources::{Origin, Sources};
@@ -21,16 +18,8 @@ use crate::sources::{Origin, Sources};
 pub(crate) const LOWEST: u64 = 1 << 63;
 /// The longest function that is read, in bytes.
 const MAX_LENGTH: u64 = 1 << 20;
-/// The section of per-CPU data. Until Linux 6.14 its addresses begin at 0
-/// (`arch/x86/kernel/vmlinux.lds.S`).
-const PER_CPU: &[u8] = b".data..percpu";
 /// The kernel's first function in C.
 const FIRST: &str = "start_kernel";
-/// The section of instructions that the kernel copies over others when it starts. Compilers leave it to the
-/// assembler, so it has no functions.
-const ALTERNATIVES: &[u8] = b".altinstr_replacement";
-/// The section in which the linker merges string literals.
-const STRINGS: &[u8] = b".rodata";
 /// The shortest text that is recognized, in bytes. An address that happens to look like text is shorter.
 const MIN_TEXT: usize = 4;
 /// The longest text that is compared.
@@ -45,7 +34,9 @@ pub enum Error {
     #[error("it is no readable ELF file: {0}")]
     Elf(#[from] object::Error),
     /// The kernel is for another architecture, with this number in ELF.
-    #[error("it is a kernel for another machine (number {0} in ELF): only x86-64 is compared")]
+    #[error(
+        "it is a kernel for another machine (number {0} in ELF): only x86-64 and arm64 are compared"
+    )]
     Foreign(u16),
     /// There are no symbols by which to find functions.
     #[error("it has no symbol table, and its symbols are not known otherwise")]
@@ -57,7 +48,8 @@ pub enum Error {
 
 /// The code and data of a kernel.
 pub struct Image<'a> {
-    vmlinux: &'a [u8],
+    file: &'a [u8],
+    arch: Architecture,
     /// Sections in order of address.
     sections: Vec<Section<'a>>,
     /// All addresses of code and data.
@@ -73,7 +65,6 @@ pub struct Image<'a> {
     sources: OnceCell<Option<Sources>>,
     /// The debug information of objects that were compiled again, for parts of the code.
     added: Vec<Added>,
-    arch: Architecture,
 }
 
 /// The debug information of a piece of a function in an object.
@@ -126,6 +117,7 @@ impl Place<'_> {
     /// Its name, as `objdump` prints it, or its text; `None` if it has none.
     pub fn name(&self) -> Option<String> {
         match self {
+            Self::Code("", _) => None,
             Self::Code(name, at)
             | Self::Data(Some((name, at)))
             | Self::PerCpu(Some((name, at))) => {
@@ -140,60 +132,13 @@ impl Place<'_> {
 }
 
 impl<'a> Image<'a> {
-    /// Reads a `vmlinux`. If it has no symbol table, `symbols` are its functions, and names of data are not
-    /// known. Fails when the file is damaged, or its functions are not known.
-    pub fn read(vmlinux: &'a [u8], symbols: &Symbols) -> Result<Self, Error> {
-        let header = FileHeader64::<Endianness>::parse(vmlinux)?;
-        let endian = header.endian()?;
-        let machine = header.e_machine(endian);
-        if machine != EM_X86_64 {
-            return Err(Error::Foreign(machine.0));
-        }
-        let table = header.sections(endian, vmlinux)?;
-        let mut sections = Vec::new();
-        let mut per_cpu = 0..0;
-        for section in table.iter() {
-            let (address, size) = (section.sh_addr(endian), section.sh_size(endian));
-            let flags = section.sh_flags(endian);
-            let range = address..address.saturating_add(size);
-            if !flags.contains(SHF_ALLOC) || range.is_empty() {
-                continue;
-            }
-            let name = table.section_name(endian, section)?;
-            if address < LOWEST {
-                if name == PER_CPU {
-                    per_cpu = range;
-                }
-                continue;
-            }
-            let bytes = match section.sh_type(endian) {
-                SHT_NOBITS => &[],
-                _ => section.data(endian, vmlinux)?,
-            };
-            // A section of data can be marked executable because of a few words in it.
-            let is_code = flags.contains(SHF_EXECINSTR) && !flags.contains(SHF_WRITE);
-            let is_code = is_code && name != ALTERNATIVES;
-            sections.push(Section { range, bytes, is_code, has_strings: name == STRINGS });
-        }
-        sections.sort_by_key(|section| section.range.start);
-        let end = sections.iter().map(|section| section.range.end).max().unwrap_or(0);
-        let start = sections.first().map_or(end, |section| section.range.start);
-        let range = start..end;
-        let (ends, data) = (HashMap::new(), Vec::new());
-        let (symbols_of_file, sources) = (Symbols::default(), OnceCell::new());
-        let mut image = Self {
-            vmlinux,
-            sections,
-            range,
-            per_cpu,
-            symbols: symbols_of_file,
-            ends,
-            data,
-            sources,
-            added: Vec::new(),
-            arch: Architecture::X86_64,
+    /// Reads a `vmlinux`, or an `Image` of arm64. If it has no symbol table, `symbols` are its functions, and names of
+    /// data are not known. Fails when the file is damaged, or its functions are not known.
+    pub fn read(file: &'a [u8], symbols: &Symbols) -> Result<Self, Error> {
+        let mut image = match flat::is_image(file) {
+            true => flat::read(file, symbols),
+            false => elf::read(file)?,
         };
-        image.read_symbols(header, endian, vmlinux)?;
         if image.symbols.is_empty() {
             image.symbols = symbols.clone();
         }
@@ -206,44 +151,23 @@ impl<'a> Image<'a> {
         Ok(image)
     }
 
-    /// Reads the symbol table, if there is one.
-    fn read_symbols(
-        &mut self,
-        header: &FileHeader64<Endianness>,
-        endian: Endianness,
-        vmlinux: &'a [u8],
-    ) -> Result<(), Error> {
-        let sections = header.sections(endian, vmlinux)?;
-        let table = sections.symbols(endian, vmlinux, object::elf::SHT_SYMTAB)?;
-        let mut functions = Vec::new();
-        for symbol in table.iter() {
-            let (kind, address) = (symbol.st_type(), symbol.st_value(endian));
-            let Ok(name) = str::from_utf8(symbol.name(endian, table.strings())?) else { continue };
-            if kind == STT_FILE || name.is_empty() {
-                continue;
-            }
-            let size = symbol.st_size(endian);
-            let range = address..address.saturating_add(size);
-            match self.section(address) {
-                Some(section) if section.is_code => {
-                    if kind == STT_FUNC && size > 0 {
-                        let end = self.ends.entry(address).or_default();
-                        *end = range.end.max(*end);
-                    }
-                    if kind == STT_FUNC || kind == STT_NOTYPE {
-                        let (name, module) = (name.to_owned(), String::new());
-                        functions.push(kallsyms::Symbol { address, name, module });
-                    }
-                }
-                _ if kind == STT_OBJECT && size > 0 => self.data.push(Datum { range, name }),
-                _ => {}
-            }
+    /// A kernel of these sections without symbols.
+    fn of(file: &'a [u8], arch: Architecture, mut sections: Vec<Section<'a>>) -> Self {
+        sections.sort_by_key(|section| section.range.start);
+        let end = sections.iter().map(|section| section.range.end).max().unwrap_or(0);
+        let start = sections.first().map_or(end, |section| section.range.start);
+        Self {
+            file,
+            arch,
+            sections,
+            range: start..end,
+            per_cpu: 0..0,
+            symbols: Symbols::default(),
+            ends: HashMap::new(),
+            data: Vec::new(),
+            sources: OnceCell::new(),
+            added: Vec::new(),
         }
-        self.symbols = Symbols::of(functions.into_iter());
-        let plainness = |name: &str| name.len() - name.trim_start_matches('_').len();
-        self.data.sort_by_key(|it| (it.range.start, plainness(it.name), it.name));
-        self.data.dedup_by_key(|it| it.range.start);
-        Ok(())
     }
 
     /// The architecture that the kernel is for.
@@ -280,7 +204,7 @@ impl<'a> Image<'a> {
 
     /// The places in the source that instructions come from, if the kernel has debug information.
     fn sources(&self) -> Option<&Sources> {
-        let read = || Sources::read(self.vmlinux, self.first());
+        let read = || Sources::read(self.file, self.first());
         self.sources.get_or_init(read).as_ref()
     }
 
