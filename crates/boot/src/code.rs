@@ -46,9 +46,17 @@ pub enum CodeError {
         /// What is wrong with its bytes.
         problem: arch::image::Error,
     },
-    /// The kernel, of this name, is for arm64.
-    #[error("the machine code of kernels for arm64 is not compared yet: {0}")]
-    Arm64(String),
+    /// The file is an arm64 kernel that cannot be read.
+    #[error("{path}: {problem}")]
+    Arm64 {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        problem: arch::arm64::image::Error,
+    },
+    /// The kernels are for several architectures.
+    #[error("{0} and {1} are for different architectures: their machine code is not compared")]
+    Foreign(String, String),
     /// The kernel's functions are not known.
     #[error("{name}: {problem}{hint}")]
     Code {
@@ -67,7 +75,7 @@ impl CodeError {
     pub fn is_the_users(&self) -> bool {
         match self {
             Self::Kernel(error) => error.is_the_users(),
-            Self::Image { .. } | Self::Code { .. } | Self::Arm64(_) => true,
+            Self::Image { .. } | Self::Arm64 { .. } | Self::Foreign(..) | Self::Code { .. } => true,
             Self::Boot(_) | Self::Guest(_) => false,
         }
     }
@@ -83,7 +91,8 @@ pub fn code_difference(cache: &Cache, kernels: [&Pinned; 2]) -> Result<CodeDiffe
     }
     let [base, new] = kernels_that_ran(cache, kernels)?;
     let text = |error: CodeError| error.to_string();
-    Ok(code::difference(&base.image().map_err(text)?, &new.image().map_err(text)?))
+    let [base, new] = images_of([&base, &new]).map_err(text)?;
+    Ok(code::difference(&base, &new))
 }
 
 /// Where the code of functions differs.
@@ -173,9 +182,6 @@ impl Vmlinux {
     }
 
     fn of_image(cache: &Cache, kernel: &Kernel) -> Result<Self, CodeError> {
-        if !kernel.arch.is_usual() {
-            return Err(CodeError::Arm64(kernel.name.clone()));
-        }
         let path = image(kernel);
         let bytes = fs::read(path).map_err(in_file(path))?;
         let symbols = cached(cache, &kernel.digest)?.unwrap_or_default();
@@ -185,10 +191,10 @@ impl Vmlinux {
     fn of_file(cache: &Cache, path: &Path) -> Result<Self, CodeError> {
         let file = fs::read(path).map_err(in_file(path))?;
         let symbols = cached(cache, &digest(&file))?.unwrap_or_default();
-        let bytes = match images::is_elf(&file) {
-            true => file,
-            false => arch::image::extract(&file)
-                .map_err(|problem| CodeError::Image { path: path.to_owned(), problem })?,
+        let bytes = uncompressed(file, path)?;
+        let symbols = match symbols.is_empty() && !images::is_elf(&bytes) {
+            true => Symbols::parse(&kernels::symbols_in(&bytes).unwrap_or_default()),
+            false => symbols,
         };
         Ok(Self { name: path.display().to_string(), bytes, symbols, kernel: None })
     }
@@ -280,6 +286,30 @@ impl Vmlinux {
             },
             problem,
         })
+    }
+}
+
+/// Reads two kernels' code and data, for a comparison. Fails as [`Vmlinux::image`] does, and when they are for different
+/// architectures.
+pub fn images_of([base, new]: [&Vmlinux; 2]) -> Result<[Image<'_>; 2], CodeError> {
+    let images = [base.image()?, new.image()?];
+    match images[0].arch() == images[1].arch() {
+        true => Ok(images),
+        false => Err(CodeError::Foreign(base.name.clone(), new.name.clone())),
+    }
+}
+
+/// Unpacks the kernel in the file `path`: an ELF file, a `bzImage`, or an `Image` of arm64.
+fn uncompressed(file: Vec<u8>, path: &Path) -> Result<Vec<u8>, CodeError> {
+    let path = || path.to_owned();
+    if images::is_elf(&file) {
+        return Ok(file);
+    }
+    match arch::arm64::image::unpack(&file) {
+        Ok(unpacked) => Ok(unpacked.unwrap_or(file)),
+        Err(arch::arm64::image::Error::NotImage) => arch::image::extract(&file)
+            .map_err(|problem| CodeError::Image { path: path(), problem }),
+        Err(problem) => Err(CodeError::Arm64 { path: path(), problem }),
     }
 }
 

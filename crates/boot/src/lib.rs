@@ -37,7 +37,7 @@ use job::{RECORDER, image};
 use out_of_tree::OutOfTree;
 
 pub use code::{
-    ChangedPlaces, CodeError, Vmlinux, changed_places, code_difference, kernels_that_ran,
+    ChangedPlaces, CodeError, Vmlinux, changed_places, code_difference, images_of, kernels_that_ran,
 };
 pub use error::{BootError, in_file};
 pub use guest::{Guest, Libraries, NoGuest};

@@ -111,8 +111,10 @@ fn what_is_no_kernel_is_refused() {
     let bytes = fs::read(&base).unwrap();
     fs::write(place.path().join("short"), &bytes[..100]).unwrap();
     // The header says for which machine the file is (elf(5), `e_machine`).
-    let foreign = [&bytes[..18], &[183, 0], &bytes[20..]].concat();
-    fs::write(place.path().join("foreign"), foreign).unwrap();
+    for (name, machine) in [("foreign", 243), ("other", 183)] {
+        let foreign = [&bytes[..18], &[machine, 0], &bytes[20..]].concat();
+        fs::write(place.path().join(name), foreign).unwrap();
+    }
     fs::write(place.path().join("arm64"), [&[0; 56][..], b"ARM\x64", &[0; 4096]].concat()).unwrap();
     fs::copy(&base, place.path().join("stripped")).unwrap();
     let stripped = Command::new("strip").arg(place.path().join("stripped")).status();
@@ -120,8 +122,9 @@ fn what_is_no_kernel_is_refused() {
     for (new, why) in [
         ("text", "text: it is not a bzImage"),
         ("short", "short: it is no readable ELF file"),
-        ("foreign", "foreign: it is a kernel for another machine (number 183 in ELF)"),
-        ("arm64", "arm64: it is a kernel for arm64, but only x86-64"),
+        ("foreign", "foreign: it is a kernel for another machine (number 243 in ELF)"),
+        ("other", "base and other are for different architectures"),
+        ("arm64", "arm64: it has no symbol table"),
         ("stripped", "it has no symbol table"),
         ("mine", "`mine` is not a kernel: use debian:6.1"),
     ] {

@@ -56,11 +56,11 @@ const MAX_IMAGE: u64 = 1 << 30;
 /// cannot be read.
 pub fn symbols(kernel: &Kernel) -> Result<Option<String>, Error> {
     let Some(path) = &kernel.vmlinux else { return Ok(None) };
-    Ok(listed(&input::read(path, MAX_IMAGE)?))
+    Ok(symbols_in(&input::read(path, MAX_IMAGE)?))
 }
 
-/// The symbols in a `vmlinux`.
-fn listed(image: &[u8]) -> Option<String> {
+/// The symbols in a `vmlinux`, or an `Image` of arm64.
+pub fn symbols_in(image: &[u8]) -> Option<String> {
     [8, 4].into_iter().find_map(|unit| Image { bytes: image, unit }.symbols())
 }
 
@@ -352,7 +352,7 @@ mod tests {
             .map(|(address, name)| format!("{address:016x} t {}\n", &name[1..]))
             .collect();
         for form in [Form::Old, Form::Relative, Form::Relocated, Form::Own] {
-            assert!(listed(&image(form)) == Some(expected.clone()), "{form:?}");
+            assert!(symbols_in(&image(form)) == Some(expected.clone()), "{form:?}");
         }
     }
 
@@ -367,12 +367,12 @@ mod tests {
                 let mut damaged = whole.clone();
                 let at = at % damaged.len();
                 damaged[at] ^= bits;
-                if let Some(text) = listed(&damaged) {
+                if let Some(text) = symbols_in(&damaged) {
                     prop_assert!(text.lines().count() <= FUNCTIONS);
                 }
                 let cut = cut % whole.len();
-                prop_assert!(form == Form::Own || listed(&whole[..cut]).is_none());
-                let _ = listed(&whole[..cut]);
+                prop_assert!(form == Form::Own || symbols_in(&whole[..cut]).is_none());
+                let _ = symbols_in(&whole[..cut]);
             }
         }
     }

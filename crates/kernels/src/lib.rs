@@ -40,7 +40,7 @@ pub use cache::{Cache, KnownKernel, KnownUserspace, Lined, Prune, Pruned, Renewe
 pub use checksums::{Damaged, check_files};
 pub use debian::is_name as is_package_name;
 pub use error::Error;
-pub use kallsyms::symbols;
+pub use kallsyms::{symbols, symbols_in};
 pub use own::text;
 pub use request::{Files, Request, with_paths, without_architecture};
 pub use source::config::EVENTS;

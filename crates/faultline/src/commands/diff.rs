@@ -16,7 +16,7 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, Failure> {
     full_needs_text(args.full, is_text)?;
     let [base, new] = read([&args.base, &args.new])?;
     let names = [&*base.name, &*new.name];
-    let (base, new) = (base.image()?, new.image()?);
+    let [base, new] = boot::images_of([&base, &new])?;
     let text = match &args.disassemble {
         None if is_text => report::code(names, &code::difference(&base, &new), args.full),
         None => json(report::code_json(names, &code::difference(&base, &new)))?,
@@ -41,8 +41,9 @@ pub fn cover(store: Option<PathBuf>, args: &CoverArgs) -> Result<ExitCode, Failu
     full_needs_text(args.full, is_text)?;
     let store = existing_store(store)?;
     let [base, new] = read([&args.base, &args.new])?;
-    let coverage = results::coverage(&*store, &code::difference(&base.image()?, &new.image()?))?;
     let names = [&*base.name, &*new.name];
+    let [base, new] = boot::images_of([&base, &new])?;
+    let coverage = results::coverage(&*store, &code::difference(&base, &new))?;
     let text = match is_text {
         true => report::cover(names, &coverage, args.full),
         false => json(report::cover_json(names, &coverage))?,
