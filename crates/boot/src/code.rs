@@ -289,8 +289,8 @@ impl Vmlinux {
     }
 }
 
-/// Reads two kernels' code and data, for a comparison. Fails as [`Vmlinux::image`] does, and when they are for different
-/// architectures.
+/// Reads two kernels' code and data, for a comparison. Fails as [`Vmlinux::image`] does, and when they
+/// are for different architectures.
 pub fn images_of([base, new]: [&Vmlinux; 2]) -> Result<[Image<'_>; 2], CodeError> {
     let images = [base.image()?, new.image()?];
     match images[0].arch() == images[1].arch() {

@@ -73,8 +73,8 @@ impl Normal<'_> {
         self.shape == other.shape && values.all(is_same)
     }
 
-    /// Whether the instruction of an object that was linked alone is this one, apart from addresses. Its numbers are those
-    /// of the kernel, except where there is an address to fill in.
+    /// Whether the instruction of an object that was linked alone is this one, apart from addresses. Its numbers are
+    /// those of the kernel, except where there is an address to fill in.
     pub fn is_in_object(&self, object: &Normal<'_>) -> bool {
         let mut values = self.values.iter().zip(&object.values);
         self.shape == object.shape

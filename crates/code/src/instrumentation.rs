@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-/// The name of indirect branch tracking: each function begins with `endbr64`, an instruction at which indirect calls may
+/// The name of indirect branch tracking: functions begin with `endbr64`, an instruction at which indirect calls may
 /// arrive (`CONFIG_X86_KERNEL_IBT`, `-fcf-protection=branch`).
 pub const IBT: &str = "IBT";
 
@@ -56,8 +56,8 @@ pub struct Instrumentation {
 }
 
 impl Instrumentation {
-    /// Compares what a function is instrumented with in the baseline and in the other kernel. `known` is what each kernel
-    /// has functions for.
+    /// Compares what a function is instrumented with in the baseline and in the other kernel. `known` is what each
+    /// kernel has functions for.
     pub(crate) fn of(
         [base, new]: [BTreeSet<&'static str>; 2],
         known: &[BTreeSet<&'static str>; 2],

@@ -1,4 +1,5 @@
-//! Reads instructions of arm64. All have the same length. They are compared as they are, except for the bits of addresses.
+//! Reads instructions of arm64. All have the same length. They are compared as they are, except for the bits of
+//! addresses.
 
 mod known;
 mod names;

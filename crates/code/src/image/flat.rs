@@ -1,5 +1,5 @@
-//! An `Image` of arm64 (`Documentation/arch/arm64/booting.rst`). It has no table of sections. Symbols tell where code ends
-//! (`arch/arm64/kernel/vmlinux.lds.S`).
+//! An `Image` of arm64 (`Documentation/arch/arm64/booting.rst`). It has no table of sections. Symbols tell where code
+//! ends (`arch/arm64/kernel/vmlinux.lds.S`).
 
 use std::ops::Range;
 

@@ -52,8 +52,8 @@ impl Known {
     }
 }
 
-/// For each instruction of a piece, the address that it forms or accesses by a register that has an address. `beginning`
-/// is the number of instructions that begin the piece and are replaced only by calls of the tracer.
+/// For each instruction of a piece, the address that it forms or accesses by a register that has an address. The first
+/// `beginning` instructions are a landing pad and NOPs, which only calls of the tracer replace.
 pub(super) fn addresses(words: &[Word], start: u64, beginning: usize) -> Vec<Option<u64>> {
     let mut flow = Flow { words, start, beginning, ..Flow::default() };
     flow.find_blocks();
