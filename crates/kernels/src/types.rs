@@ -52,11 +52,14 @@ const CACHES: [(&str, &str); 36] = [
     ("xfs_inode", "xfs_inode"),
 ];
 
+/// Names and types of variables by their offset.
+type Variables = BTreeMap<u64, (String, u32)>;
+
 /// The types of a kernel.
 pub struct Types {
     btf: Btf,
     /// The per-CPU variables by their offset in their section.
-    per_cpu: BTreeMap<u64, (String, u32)>,
+    per_cpu: Variables,
     /// The bytes of that section.
     per_cpu_size: u64,
 }
@@ -263,7 +266,7 @@ fn is_one(kind: &Type) -> bool {
 }
 
 /// The per-CPU variables by their offset in their section, and its size.
-fn per_cpu(btf: &Btf) -> Option<(BTreeMap<u64, (String, u32)>, u64)> {
+fn per_cpu(btf: &Btf) -> Option<(Variables, u64)> {
     let sections = btf.resolve_types_by_name(PER_CPU).ok()?;
     let section = sections.into_iter().find_map(|it| match it {
         Type::Datasec(section) => Some(section),
@@ -274,7 +277,7 @@ fn per_cpu(btf: &Btf) -> Option<(BTreeMap<u64, (String, u32)>, u64)> {
         let Type::Var(own) = btf.resolve_type_by_id(id).ok()? else { return None };
         Some((variable.offset().into(), (btf.resolve_name(&own).ok()?, id)))
     });
-    let variables: BTreeMap<_, _> = variables.collect();
+    let variables: Variables = variables.collect();
     // Some compilers leave the section's own size out.
     let last = section.variables.iter().map(|it| u64::from(it.offset()) + it.size() as u64).max();
     Some((variables, last.unwrap_or(0).max(section.size() as u64)))

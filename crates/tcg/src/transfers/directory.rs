@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use super::PAGE;
+
 /// The bytes of a line.
 pub const LINE: u64 = 64;
-/// The bytes of a page of the directory.
-const PAGE: u64 = 4096;
 /// The lines of a page.
 const LINES: usize = (PAGE / LINE) as usize;
 /// The largest number of CPUs, one for each bit of a line's copies.

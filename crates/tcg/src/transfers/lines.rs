@@ -62,6 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::transfers::PAGE;
     use crate::transfers::directory::LINE;
 
     const NODES: [u16; 3] = [0, 0, 1];
@@ -95,8 +96,8 @@ mod tests {
                         (0..NODES.len()).for_each(|cpu| lines.flush(cpu));
                     }
                     Event::Access { cpu, page, line, byte, stores } => {
-                        let (address, bytes) = (page << 12 | line * LINE, 1 << byte);
-                        let physical = ((page + map) % 7) << 12 | line * LINE;
+                        let (address, bytes) = (page * PAGE + line * LINE, 1 << byte);
+                        let physical = (page + map) % 7 * PAGE + line * LINE;
                         let expected = directory.access(cpu, physical, bytes, stores);
                         let found = match lines.has(cpu, address, bytes, stores) {
                             true => None,

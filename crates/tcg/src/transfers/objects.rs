@@ -8,9 +8,8 @@ use flight::profile::{MAX_CACHES, Object};
 use crate::arch::{Architecture, Region};
 use crate::arguments::{Layout, PerCpu, SlabMark};
 use crate::machine::Machine;
+use crate::transfers::PAGE;
 
-/// The bytes of a page.
-const PAGE: u64 = 4096;
 /// The longest name of a slab cache. Longer ones are cut.
 const LONGEST_NAME: u64 = 48;
 
@@ -168,9 +167,8 @@ impl Objects {
         address: u64,
     ) -> Option<u64> {
         let is_wanted = |copies: &&mut Copies| copies.base != 0 && copies.first.is_none();
-        if self.copies.iter_mut().find(is_wanted).is_none() {
-            return None;
-        }
+        // Most often all are known.
+        self.copies.iter_mut().find(is_wanted)?;
         // They begin at a page.
         let most = per_cpu.size.min(MOST_PER_CPU) + ALLOCATED;
         let pages = (0..most.div_ceil(PAGE)).map(|it| it * PAGE);
