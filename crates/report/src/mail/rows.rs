@@ -123,7 +123,7 @@ fn left_out(
     let columns = 1..comparison.variants.len();
     let verdicts = all.iter().flat_map(|it| {
         columns.clone().filter_map(move |column| {
-            let is_other = work::other(explained, comparison, it, column).is_some();
+            let is_other = work::other(explained, comparison, (it.table, it.row), column).is_some();
             Some((it.row.verdict(column)?, is_other))
         })
     });
@@ -172,8 +172,9 @@ fn timed(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
 
 /// Lays out the kernel's instructions of each phase.
 fn counted(comparison: &Comparison, explained: &[Explained], shown: &[Shown<'_>]) -> Vec<Block> {
-    let is_other =
-        |it: &Shown<'_>, column| work::other(explained, comparison, it, column).is_some();
+    let is_other = |it: &Shown<'_>, column| {
+        work::other(explained, comparison, (it.table, it.row), column).is_some()
+    };
     let judged = |it: &Shown<'_>, column| {
         let [change, luck, verdict] = judged(it.row, column)?;
         let verdict = if is_other(it, column) { work::OTHER.to_owned() } else { verdict };

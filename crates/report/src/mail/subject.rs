@@ -6,7 +6,6 @@ use compare::{
 };
 use model::{Better, Mode, count};
 
-use super::rows::Shown;
 use super::{clipped, names, reproduce, work};
 use crate::ascii::{escape, few};
 use crate::document::{MAIL, Medium};
@@ -84,9 +83,8 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
         return unchanged(comparison, results, &found, open);
     };
     // The names in the subject are those of one column.
-    let work = |it: &JudgedRow<'_>| {
-        work::other(explained, comparison, &Shown { table: it.table, row: it.row }, it.column)
-    };
+    let work =
+        |it: &JudgedRow<'_>| work::other(explained, comparison, (it.table, it.row), it.column);
     let others = || {
         let own = found.iter().filter(|it| it.column == change.column);
         own.filter(|it| !std::ptr::eq(it.row, change.row))

@@ -1,8 +1,7 @@
 //! Verdicts on changes of which other work is a part.
 
-use compare::{Comparison, Explained, Headline, Statistic, Verdict};
+use compare::{Comparison, Explained, Headline, Row, Statistic, Table, Verdict};
 
-use super::rows::Shown;
 use crate::explain::work::names;
 use crate::words::{Of, phase_alone};
 
@@ -14,7 +13,7 @@ pub const OTHER: &str = "other work";
 pub fn other<'a>(
     explained: &'a [Explained],
     comparison: &Comparison,
-    Shown { table, row }: &Shown<'_>,
+    (table, row): (&Table, &Row),
     column: usize,
 ) -> Option<&'a Headline> {
     // A row at equal entries has the cost of the same work.
