@@ -127,7 +127,7 @@ fn options_that_contradict_each_other_are_refused() {
         ),
         (
             &["run", "--kernels", "6.1", "--boots", "3", "--lines", "do_wp_page"],
-            "--profile: accesses, stacks and lines are only for exact mode",
+            "--profile: accesses, stacks, transfers and lines are only for exact mode",
         ),
         (
             &["run", "--kernels", "6.1", "--mode", "exact", "--accel", "kvm"],
