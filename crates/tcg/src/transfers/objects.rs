@@ -105,13 +105,14 @@ impl Objects {
             _ => own,
         };
         let is_slab = match layout.slab {
-            SlabMark::Type(slab) => machine.read::<4>(head + layout.kind)?[3] == slab,
+            SlabMark::Type(slab) => machine.read::<4>(head.wrapping_add(layout.kind))?[3] == slab,
             SlabMark::Flag(bit) => word(machine, head)? >> bit & 1 != 0,
         };
         if !is_slab {
             return Some(Object::Other);
         }
-        let Cache { number, size } = self.cache(machine, word(machine, head + layout.cache)?)?;
+        let cache = word(machine, head.wrapping_add(layout.cache))?;
+        let Cache { number, size } = self.cache(machine, cache)?;
         let first = head.checked_sub(pages)? / layout.page * PAGE;
         let offset = physical.checked_sub(first)? % size;
         Some(Object::Slab(number, offset as u32))
@@ -123,8 +124,8 @@ impl Objects {
             return Some(*known);
         }
         let layout = self.layout?;
-        let size = u32::from_le_bytes(machine.read(address + layout.size)?);
-        let name = word(machine, address + layout.name)?;
+        let size = u32::from_le_bytes(machine.read(address.wrapping_add(layout.size))?);
+        let name = word(machine, address.wrapping_add(layout.name))?;
         let bytes = (0..LONGEST_NAME).map_while(|at| {
             let [byte] = machine.read::<1>(name.wrapping_add(at))?;
             (byte != 0).then_some(byte)
