@@ -17,11 +17,11 @@ const LARGE: f64 = 0.05;
 /// A call is what a phase does if it has at least this share of its instructions.
 const HALF: f64 = 0.5;
 
-/// Returns a sentence on the work of a phase whose instructions changed beyond luck. `None` for others, and if it is not
-/// known.
+/// Returns a sentence on the work of a phase whose instructions changed beyond luck. `None` for others, and if calls were
+/// not followed.
 pub fn sentence(it: &Headline) -> Option<String> {
     let is_changed = it.kernel.beyond_luck() == Some(true) && !it.of_one_variant;
-    if !is_changed || it.unit != INSTRUCTIONS || it.asked.is_empty() {
+    if !is_changed || it.unit != INSTRUCTIONS || it.asked.is_empty() || !it.followed {
         return None;
     }
     let share = |asked: &Asked| {
@@ -36,10 +36,7 @@ pub fn sentence(it: &Headline) -> Option<String> {
     };
     let other = it.other_work();
     let work = if other.is_empty() {
-        let large = match it.followed {
-            true => all.iter().take_while(|it| share(it) >= LARGE).count().clamp(1, MOST),
-            false => MOST,
-        };
+        let large = all.iter().take_while(|it| share(it) >= LARGE).count().clamp(1, MOST);
         let is_equal = all.iter().all(|it| it.entries.change() == 0.0);
         let what = if is_equal { "the same work on both sides" } else { "nearly the same work" };
         let named = all.iter().copied().take(large).map(number);
