@@ -133,10 +133,10 @@ fn code(line: &str) -> Option<Symbol> {
     (is_code && symbol.address > 0).then_some(symbol)
 }
 
-/// The symbol of a line, if it is no code.
+/// The symbol of a line, if it is data. The end of a region is none.
 fn data(line: &str) -> Option<Symbol> {
     let (kind, symbol) = symbol(line)?;
-    (!matches!(kind, "t" | "T" | "w" | "W")).then_some(symbol)
+    (!matches!(kind, "t" | "T" | "w" | "W") && !is_end(&symbol.name)).then_some(symbol)
 }
 
 /// The kind and the symbol of a line.
@@ -262,6 +262,14 @@ ffffffff81000070 t twice
         assert_eq!(symbols.address("_etext"), Some(0xffff_ffff_8100_0010));
         assert_eq!(symbols.find(0xffff_ffff_8100_0018).unwrap().name, "next");
         assert_eq!(symbols.functions().count(), 2);
+    }
+
+    #[test]
+    fn variables_are_data_and_not_the_ends_of_regions() {
+        let variables = Variables::parse(TEXT);
+        let found = |address| variables.find(address).map(|(it, at)| (&*it.name, at));
+        assert_eq!(found(0xffff_ffff_8200_0010), Some(("jiffies", 0x10)));
+        assert_eq!(found(0xffff_ffff_8100_0090), None);
     }
 
     #[test]

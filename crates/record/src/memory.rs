@@ -15,7 +15,8 @@ pub struct Memory {
 const UNKNOWN: &str = "[unknown]";
 
 impl Memory {
-    /// What the kernel's image and its symbols, in the form of `/proc/kallsyms`, say. Some kernels list functions alone.
+    /// What the kernel's image and its symbols, in the form of `/proc/kallsyms`, say. Lists from an image have functions
+    /// alone.
     pub fn read(image: &[u8], symbols: &str) -> Self {
         Self { types: Types::read(image), variables: Variables::parse(symbols) }
     }
