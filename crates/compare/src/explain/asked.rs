@@ -7,11 +7,10 @@ use kernelfiles::entry;
 
 use super::calls;
 use super::paths::KERNEL;
-use super::sides::Sides;
+use super::sides::{Sides, judged};
 use super::tally::{Identity, Tally};
 use super::{Headline, Path, Paths};
-use crate::verdicts::luck::{Entry, listed};
-use crate::{Difference, FEWEST_FOR_LISTS};
+use crate::Difference;
 
 /// Work is another one if the number of a call has at least this share of the change.
 const NOTABLE: f64 = 0.05;
@@ -84,21 +83,9 @@ pub fn asked(sides: &Sides<Tally<'_>>) -> Vec<Asked> {
         // A call can pass several of its functions, unless one is inlined.
         let most = |tally: &Tally<'_>| functions.iter().map(|it| tally.executed(*it).entries).max();
         let entries = sides.map(|tally| most(tally).unwrap_or_default());
-        let asked = Asked { name, entries: entries.difference()?, instructions: None };
-        Some((asked, entries.map(|it| Some(*it as f64)).known()))
+        Some((Asked { name, entries: entries.difference()?, instructions: None }, entries))
     });
-    let mut found: Vec<(Asked, [Vec<f64>; 2])> = found.collect();
-    let entries = found.iter_mut().map(|(asked, values)| Entry {
-        difference: &mut asked.entries,
-        values: values.clone(),
-        scale: 1.0,
-    });
-    listed(entries, false);
-    let mut found: Vec<Asked> = found.into_iter().map(|(asked, _)| asked).collect();
-    // With fewer seeds no change in a list can be told from luck.
-    if sides.seeds.iter().any(|side| side.len() < FEWEST_FOR_LISTS as usize) {
-        found.iter_mut().for_each(|it| it.entries.floor = None);
-    }
+    let mut found = judged(found.collect(), false, |it| &mut it.entries);
     let number = |it: &Asked| it.entries.base.max(it.entries.new);
     found.retain(|it| number(it) > 0.0);
     found.sort_by(|one, other| number(other).total_cmp(&number(one)));

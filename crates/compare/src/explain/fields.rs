@@ -1,14 +1,13 @@
 //! The lines of memory that the kernel takes from other CPUs, by the field that lies there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Boot, Class, Name, Place, WorkloadUse};
 use serde::Serialize;
 
-use super::sides::Sides;
+use super::sides::{Sides, judged};
 use super::{Span, profiles, seeds};
-use crate::verdicts::luck::{Entry, listed};
-use crate::{Difference, FEWEST_FOR_LISTS, VariantBoots};
+use crate::{Difference, VariantBoots};
 
 /// The transfers of lines with one field. Two kernels are compared by its name, wherever it lies.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,35 +33,20 @@ pub fn fields(
     let all = seeds([base, new], used);
     let span = Span::of(phase, &all, used);
     let sides = Sides::of(all).map(|boot| of_boot(boot, used, span, cost));
-    let mut functions = BTreeMap::<Name, HashMap<Name, u128>>::new();
-    for ((field, function), count) in sides.iter().flatten() {
-        *functions.entry(field.clone()).or_default().entry(function.clone()).or_default() += count;
-    }
-    let fields = functions.into_iter().filter_map(|(field, functions)| {
-        let of = |side: &Transfers| {
-            let own = functions.keys().map(|it| side.get(&(field.clone(), it.clone())));
-            own.flatten().sum::<u128>().cast_signed()
-        };
-        let counts = sides.map(of);
-        let transfers = counts.difference()?;
-        let most = |(name, count): &(&Name, &u128)| (**count, (*name).clone());
-        let (function, _) = functions.iter().max_by_key(most)?;
+    let names: BTreeSet<&Name> = sides.iter().flat_map(BTreeMap::keys).collect();
+    let fields = names.into_iter().filter_map(|field| {
+        let own = sides.map(|fields| fields.get(field));
+        let sum = |it: &Option<&Counts>| it.map_or(0, |it| it.values().sum::<u128>());
+        let counts = own.map(|it| sum(it).cast_signed());
+        let mut functions = BTreeMap::<&Name, u128>::new();
+        for (function, count) in own.iter().flatten().copied().flatten() {
+            *functions.entry(function).or_default() += count;
+        }
+        let (function, _) = functions.iter().max_by_key(|(name, count)| (**count, **name))?;
         let (field, function) = (field.to_string(), function.to_string());
-        let values = counts.map(|count| Some(*count as f64)).known();
-        Some((FieldCost { field, function, transfers }, values))
+        Some((FieldCost { field, function, transfers: counts.difference()? }, counts))
     });
-    let mut fields: Vec<(FieldCost, [Vec<f64>; 2])> = fields.collect();
-    let entries = fields.iter_mut().map(|(field, values)| Entry {
-        difference: &mut field.transfers,
-        values: values.clone(),
-        scale: 1.0,
-    });
-    listed(entries, false);
-    let mut fields: Vec<FieldCost> = fields.into_iter().map(|(field, _)| field).collect();
-    // With fewer seeds no change in a list can be told from luck.
-    if sides.seeds.iter().any(|side| side.len() < FEWEST_FOR_LISTS as usize) {
-        fields.iter_mut().for_each(|it| it.transfers.floor = None);
-    }
+    let mut fields = judged(fields.collect(), false, |it| &mut it.transfers);
     let size = |it: &FieldCost| it.transfers.base.max(it.transfers.new);
     fields.sort_by(|a, b| {
         let [of_a, of_b] = [a, b].map(|it| it.transfers.change().abs());
@@ -71,16 +55,18 @@ pub fn fields(
     fields
 }
 
-/// Transfers by field and function.
-type Transfers = BTreeMap<(Name, Name), u128>;
+/// Transfers by function.
+type Counts = BTreeMap<Name, u128>;
 
-fn of_boot(boot: &Boot, used: &WorkloadUse, span: Span<'_>, cost: &str) -> Transfers {
-    let mut sums = Transfers::new();
+/// The transfers of a boot by field and function.
+fn of_boot(boot: &Boot, used: &WorkloadUse, span: Span<'_>, cost: &str) -> BTreeMap<Name, Counts> {
+    let mut sums = BTreeMap::<Name, Counts>::new();
     for profile in profiles(boot, used, span) {
         let cost = profile.costs.number(cost);
         for row in profile.costs.rows() {
             if let Place::Field { field, function, .. } = row.place {
-                *sums.entry((field.clone(), function.clone())).or_default() += row.sum(cost);
+                let counts = sums.entry(field.clone()).or_default();
+                *counts.entry(function.clone()).or_default() += row.sum(cost);
             }
         }
     }

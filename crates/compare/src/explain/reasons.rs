@@ -7,10 +7,9 @@ use model::{Boot, WorkloadUse};
 use serde::Serialize;
 
 use super::paths::{KERNEL, has_paths, sums};
-use super::sides::Sides;
+use super::sides::{Sides, judged};
 use super::{Span, profiles, seeds};
-use crate::verdicts::luck::{Entry, listed};
-use crate::{Difference, FEWEST_FOR_LISTS, VariantBoots};
+use crate::{Difference, VariantBoots};
 
 /// A cost of the kernel by what made it execute: a system call, an exception, an interrupt or a kernel thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,27 +46,11 @@ pub fn reasons(
     };
     let sides = Sides::of(all).map(by_reason);
     let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
-    let mut rows: Vec<(Reason, Sides<i128>)> = names
-        .into_iter()
-        .filter_map(|name| {
-            let figures = sides.map(|it| it.get(name).copied().unwrap_or_default());
-            let cost = figures.difference()?;
-            Some((Reason { name: name.clone(), cost }, figures))
-        })
-        .collect();
-    listed(
-        rows.iter_mut().map(|(reason, figures)| Entry {
-            difference: &mut reason.cost,
-            values: figures.seeds.each_ref().map(|side| side.iter().map(|it| *it as f64).collect()),
-            scale: 1.0,
-        }),
-        true,
-    );
-    // With fewer seeds no change in a list can be told from luck.
-    if sides.seeds.iter().any(|side| side.len() < FEWEST_FOR_LISTS as usize) {
-        rows.iter_mut().for_each(|(reason, _)| reason.cost.floor = None);
-    }
-    let mut reasons: Vec<Reason> = rows.into_iter().map(|(reason, _)| reason).collect();
+    let rows = names.into_iter().filter_map(|name| {
+        let figures = sides.map(|it| it.get(name).copied().unwrap_or_default());
+        Some((Reason { name: name.clone(), cost: figures.difference()? }, figures))
+    });
+    let mut reasons = judged(rows.collect(), true, |it| &mut it.cost);
     reasons.sort_by(|one, other| {
         other
             .cost

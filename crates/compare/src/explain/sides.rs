@@ -2,7 +2,8 @@
 
 use model::Boot;
 
-use crate::Difference;
+use crate::verdicts::luck::{Entry, listed};
+use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// One value for each seed of both sides.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,4 +81,28 @@ impl Sides<Option<f64>> {
     pub fn known(&self) -> [Vec<f64>; 2] {
         self.seeds.each_ref().map(|seeds| seeds.iter().copied().flatten().collect())
     }
+}
+
+/// Gives each row of a list the floor of its `difference` within the list, from its figures. With fewer than
+/// [`FEWEST_FOR_LISTS`] seeds no change in a list can be told from luck, so rows have no floor. For `of_one_unit` see
+/// [`listed`].
+pub fn judged<T>(
+    mut list: Vec<(T, Sides<i128>)>,
+    of_one_unit: bool,
+    difference: fn(&mut T) -> &mut Difference,
+) -> Vec<T> {
+    let entries = list.iter_mut().map(|(row, figures)| Entry {
+        difference: difference(row),
+        values: figures.seeds.each_ref().map(|side| side.iter().map(|it| *it as f64).collect()),
+        scale: 1.0,
+    });
+    listed(entries, of_one_unit);
+    let is_short = |side: &Vec<i128>| side.len() < FEWEST_FOR_LISTS as usize;
+    let rows = list.into_iter().map(|(mut row, figures)| {
+        if figures.seeds.iter().any(is_short) {
+            difference(&mut row).floor = None;
+        }
+        row
+    });
+    rows.collect()
 }
