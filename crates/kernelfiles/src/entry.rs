@@ -73,6 +73,8 @@ pub fn reason(path: &[&str]) -> Option<Reason> {
 
 /// How the names of reasons that are system calls begin; the call's name follows.
 pub const SYSTEM_CALL: &str = "system call ";
+/// How the names of reasons that are exceptions begin; its name follows.
+pub const EXCEPTION: &str = "exception ";
 
 /// Returns the system call whose function a path begins with.
 fn call(path: &[&str]) -> Option<String> {
@@ -82,7 +84,7 @@ fn call(path: &[&str]) -> Option<String> {
 /// Returns the exception by which a path is entered.
 fn exception(path: &[&str]) -> Option<String> {
     let function = path.first()?;
-    ALL.iter().find_map(|it| (it.exception)(function)).map(|it| format!("exception {it}"))
+    ALL.iter().find_map(|it| (it.exception)(function)).map(|it| format!("{EXCEPTION}{it}"))
 }
 
 /// Returns the reason that a function begins if it is a system call or an exception, such as `system call clone`. `None`

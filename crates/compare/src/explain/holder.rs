@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernelfiles::entry::is_entry;
+use kernelfiles::entry::{EXCEPTION, is_entry};
 use serde::Serialize;
 
 use super::calls::{Call, REST, Walked, added, asked, calls_it, is_on_both, reason, sums, walked};
@@ -215,7 +215,7 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
 /// A call, or if it is an exception the calls in it that offset each other by a notable part of the change `all`: faults of
 /// small pages may cost more, and those of huge ones less.
 fn told_apart<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Vec<Call<'w, 'a>> {
-    if !call.name().starts_with("exception ") {
+    if !call.name().starts_with(EXCEPTION) {
         return vec![call];
     }
     let size = |it: &Call<'_, '_>| it.sums().iter().sum::<f64>();

@@ -2,7 +2,7 @@
 //! takes.
 
 use compare::{Asked, Headline};
-use kernelfiles::entry::SYSTEM_CALL;
+use kernelfiles::entry::{EXCEPTION, SYSTEM_CALL};
 use model::INSTRUCTIONS;
 
 use super::figures;
@@ -64,7 +64,7 @@ pub fn names(asked: &Asked) -> [String; 2] {
     match asked.name.strip_prefix(SYSTEM_CALL) {
         Some(call) => ["call", "calls"].map(|word| format!(" {word} of {}", excerpt(call))),
         None => {
-            let name = asked.name.strip_prefix("exception ").unwrap_or(&asked.name);
+            let name = asked.name.strip_prefix(EXCEPTION).unwrap_or(&asked.name);
             let name = excerpt(name).replace('_', " ");
             [format!(" {name}"), format!(" {name}s")]
         }

@@ -1,11 +1,11 @@
-//! Verdicts on changes of which other work is a part.
+//! The verdict on a change that is partly other work: other calls, or another number of them.
 
 use compare::{Comparison, Explained, Headline, Row, Statistic, Table, Verdict};
 
 use crate::explain::work::names;
 use crate::words::{Of, phase_alone};
 
-/// The verdict on a change of which other work is a part.
+/// The verdict on a change that is partly other work.
 pub const OTHER: &str = "other work";
 
 /// Returns the headline of the phase of a row that is a regression or an improvement, if the work of the phase is another
