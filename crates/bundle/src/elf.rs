@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use model::Architecture;
 use object::Endianness;
-use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, EM_X86_64, PT_LOAD};
+use object::elf::{
+    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, EM_AARCH64, EM_X86_64, PT_LOAD,
+};
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 
 /// The largest number of libraries and directories that a file may name.
@@ -21,11 +24,15 @@ pub struct Elf {
 }
 
 impl Elf {
-    /// Of a file's bytes; `None` if it is not for x86-64 Linux, or damaged.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
+    /// Of a file's bytes; `None` if it is not for Linux on this architecture, or damaged.
+    pub fn of(bytes: &[u8], arch: Architecture) -> Option<Self> {
         let file = ElfFile64::<Endianness>::parse(bytes).ok()?;
         let endian = file.endian();
-        if file.elf_header().e_machine(endian) != EM_X86_64 {
+        let machine = match arch {
+            Architecture::X86_64 => EM_X86_64,
+            Architecture::Arm64 => EM_AARCH64,
+        };
+        if file.elf_header().e_machine(endian) != machine {
             return None;
         }
         let mut found = Self::default();

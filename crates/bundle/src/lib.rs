@@ -16,6 +16,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use kernels::initramfs::Archive;
+use model::Architecture;
 
 use elf::Elf;
 use host::{command, configured, library_of_python};
@@ -61,6 +62,8 @@ pub struct ProgramRequest<'a> {
     pub path: &'a [PathBuf],
     /// Other files and directories.
     pub with: &'a [PathBuf],
+    /// The architecture of the guests. Where it is not this host's, only static programs can be taken.
+    pub arch: Architecture,
 }
 
 /// A program and its files.
@@ -147,19 +150,19 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
     let named = find(name, request)?;
     let is_c = source::is_c(&named) && !is_program(&named);
     let program = if is_c { named.with_extension("") } else { named.clone() };
-    let mut files = Files { directory: request.directory.to_owned(), ..Files::default() };
+    let mut files =
+        Files { directory: request.directory.to_owned(), arch: request.arch, ..Files::default() };
     let directory = files.place(request.directory)?;
     files.entries.insert(directory.clone(), Entry::Directory);
     let bytes = fs::read(&named).map_err(in_file(&named))?;
     let is_script = Script::of(&bytes).is_some();
     if is_c {
-        files.add_compiled(&program, source::compile(&named)?)?;
+        files.add_compiled(&program, source::compile(&named, request.arch)?)?;
     } else {
         files.add(&program)?;
     }
-    if !is_c && !is_script && Elf::of(&bytes).is_none() {
-        let problem = "is neither a script (#!) nor a 64-bit ELF program for x86-64".to_owned();
-        return Err(BundleError::Program { path: name.into(), problem });
+    if let Some(problem) = problem_of(&bytes, request.arch).filter(|_| !is_c) {
+        return Err(BundleError::Program { path: name.into(), problem: problem.to_owned() });
     }
     let is_shell = script::is_shell(&program);
     for argument in arguments {
@@ -187,6 +190,19 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
     };
     let is_alone = request.with.is_empty() && !files.entries.iter().any(is_other);
     Ok((program, files, source::text(&bytes, is_alone && (is_c || is_script))))
+}
+
+/// Why a program that is no C file cannot start in a guest of this architecture; `None` if it can.
+fn problem_of(program: &[u8], arch: Architecture) -> Option<&'static str> {
+    let elf = Elf::of(program, arch);
+    match arch {
+        Architecture::X86_64 => (elf.is_none() && Script::of(program).is_none())
+            .then_some("is neither a script (#!) nor a 64-bit ELF program for x86-64"),
+        Architecture::Arm64 => elf.is_none_or(|it| it.interpreter.is_some()).then_some(
+            "is not a static ELF program for arm64, and interpreters and libraries of this host are for x86-64: name a C \
+             file, or a program that `aarch64-linux-gnu-gcc -static` links",
+        ),
+    }
 }
 
 /// For `map_err`: adds the path.
@@ -257,6 +273,7 @@ struct Files {
     /// Directories of libraries that programs name.
     libraries: Vec<PathBuf>,
     has_usual: bool,
+    arch: Architecture,
 }
 
 impl Files {
@@ -373,14 +390,17 @@ impl Files {
         Ok(())
     }
 
-    /// Adds what a file needs.
+    /// Adds what a file needs. What this host has is for x86-64.
     fn needs(&mut self, path: &Path) -> Result<(), BundleError> {
+        if self.arch != Architecture::X86_64 {
+            return Ok(());
+        }
         let Some(Entry::File { bytes, is_program }) = self.entries.get(path) else { return Ok(()) };
         if let Some(script) = Script::of(bytes).filter(|_| *is_program) {
             let text = bytes.clone();
             return self.script(path, &script, &text);
         }
-        let Some(elf) = Elf::of(bytes) else { return Ok(()) };
+        let Some(elf) = Elf::of(bytes, self.arch) else { return Ok(()) };
         if let Some(linker) = &elf.interpreter {
             self.interpreter(path, linker)?;
         }
@@ -455,7 +475,7 @@ impl Files {
     fn library(&mut self, name: &str, own: &[PathBuf]) -> Option<PathBuf> {
         let is_library = |path: &PathBuf| {
             fs::metadata(path).is_ok_and(|it| it.is_file())
-                && fs::read(path).is_ok_and(|bytes| Elf::of(&bytes).is_some())
+                && fs::read(path).is_ok_and(|bytes| Elf::of(&bytes, self.arch).is_some())
         };
         if name.contains('/') {
             return Some(self.directory.join(name)).filter(is_library);

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use model::Architecture;
+
 use crate::{BundleError, in_file};
 
 /// The compiler's options: the program runs without libraries of the host.
@@ -18,15 +20,19 @@ pub fn is_c(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "c")
 }
 
-/// Compiles a C file, and returns the program's bytes. The same compiler makes the same bytes each time. Fails if there
+/// Compiles a C file for an architecture, and returns the program's bytes. The same compiler makes the same bytes each time. Fails if there
 /// is no compiler, with the compiler's messages if the file has errors, or if files cannot be written.
-pub fn compile(path: &Path) -> Result<Vec<u8>, BundleError> {
+pub fn compile(path: &Path, arch: Architecture) -> Result<Vec<u8>, BundleError> {
+    let (compiler, install) = match arch {
+        Architecture::X86_64 => ("cc", "install gcc"),
+        Architecture::Arm64 => ("aarch64-linux-gnu-gcc", "`make arm64` installs it"),
+    };
     let of_program = |problem| BundleError::Program { path: path.to_owned(), problem };
     let directory = tempfile::tempdir().map_err(in_file(path))?;
     let output = directory.path().join("program");
     // Its own name for the file is in the program if it uses `assert`.
     let name = path.file_name().unwrap_or_default();
-    let compiler = Command::new("cc")
+    let made = Command::new(compiler)
         .current_dir(path.parent().unwrap_or(Path::new("/")))
         .args(OPTIONS)
         .arg("-o")
@@ -35,13 +41,15 @@ pub fn compile(path: &Path) -> Result<Vec<u8>, BundleError> {
         .arg("-lm")
         .output()
         .map_err(|error| {
-            of_program(format!("needs `cc` ({error}): install gcc, or name a compiled program"))
+            let instead = "or name a compiled program";
+            of_program(format!("needs `{compiler}` ({error}): {install}, {instead}"))
         })?;
-    if !compiler.status.success() {
-        let said = String::from_utf8_lossy(&compiler.stderr);
+    if !made.status.success() {
+        let said = String::from_utf8_lossy(&made.stderr);
         let said = said.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n");
         let options = OPTIONS.join(" ");
-        return Err(of_program(format!("does not compile with `cc {options} ... -lm`:\n{said}")));
+        let problem = format!("does not compile with `{compiler} {options} ... -lm`:\n{said}");
+        return Err(of_program(problem));
     }
     fs::read(&output).map_err(in_file(&output))
 }
@@ -64,11 +72,12 @@ mod tests {
         let path = home.path().join("-a b.c");
         fs::write(&path, "#include <math.h>\nint main(int n, char **v) { return cos(n); }\n")
             .unwrap();
-        let first = compile(&path).unwrap();
+        let compile = || super::compile(&path, Architecture::X86_64);
+        let first = compile().unwrap();
         assert!(first.starts_with(b"\x7fELF"));
-        assert_eq!(compile(&path).unwrap(), first);
+        assert_eq!(compile().unwrap(), first);
         fs::write(&path, "int main(void) { return x; }\n").unwrap();
-        let error = compile(&path).unwrap_err().to_string();
+        let error = compile().unwrap_err().to_string();
         assert!(error.contains("does not compile") && error.contains("undeclared"), "{error}");
     }
 

@@ -1,6 +1,7 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use model::Architecture::{Arm64, X86_64};
 use proptest::prelude::*;
 
 use super::*;
@@ -20,7 +21,8 @@ fn collected(
     let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
     let with: Vec<PathBuf> = with.iter().map(PathBuf::from).collect();
     let path = ["/nonexistent", "/usr/bin", "/bin"].map(PathBuf::from);
-    let request = ProgramRequest { command: &command, directory, path: &path, with: &with };
+    let request =
+        ProgramRequest { command: &command, directory, path: &path, with: &with, arch: X86_64 };
     let (program, files, _) = collect(request).map_err(|error| error.to_string())?;
     Ok((program, files))
 }
@@ -47,7 +49,8 @@ fn a_c_file_is_compiled_and_stays_as_it_is() {
     let text = "int main(void) { return 0; }\n";
     fs::write(home.join("main.c"), text).unwrap();
     let command = ["./main.c".to_owned(), "x".to_owned()];
-    let request = ProgramRequest { command: &command, directory: &home, path: &[], with: &[] };
+    let request =
+        ProgramRequest { command: &command, directory: &home, path: &[], with: &[], arch: X86_64 };
     let bundled = bundle(request).unwrap();
     assert_eq!(bundled.command, [home.join("main").to_str().unwrap(), "x"]);
     assert_eq!(bundled.source, text);
@@ -95,6 +98,36 @@ fn a_dynamic_program_takes_its_libraries_and_their_libraries() {
     let expected =
         "lib/libone.so needs the library libtwo.so, which is in no directory of libraries";
     assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn guests_of_another_architecture_take_static_programs_of_it() {
+    // The header of a program for arm64, which is all that is looked at.
+    let mut for_arm64 = fs::read("/bin/true").unwrap();
+    for_arm64.truncate(64);
+    for_arm64[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    // No program headers and no sections.
+    for_arm64[32..48].fill(0);
+    for_arm64[56..64].fill(0);
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("main"), for_arm64).unwrap();
+    fs::set_permissions(home.join("main"), fs::Permissions::from_mode(0o755)).unwrap();
+    program(&home.join("data"), "#!/bin/sh\ntrue\n");
+    let told = |name: &str, arch| {
+        let command = [name.to_owned(), "data".to_owned()];
+        let request =
+            ProgramRequest { command: &command, directory: home, path: &[], with: &[], arch };
+        bundle(request).map(|it| it.files).map_err(|error| error.to_string())
+    };
+    // The program, its argument, and their directory. Commands of a script for x86-64 would be more.
+    assert_eq!(told("./main", Arm64), Ok(3));
+    let error = told("./main", X86_64).unwrap_err();
+    assert!(error.ends_with("is neither a script (#!) nor a 64-bit ELF program for x86-64"));
+    for name in ["./data", "/bin/true"] {
+        let error = told(name, Arm64).unwrap_err();
+        assert!(error.contains(" is not a static ELF program for arm64"), "{error}");
+    }
 }
 
 #[test]
@@ -156,7 +189,8 @@ fn the_archive_has_files_links_and_the_command() {
     compile(&home, "main", "int main() { return 0; }", &["-static"]);
     symlink("main", home.join("link")).unwrap();
     let command = ["./link".to_owned(), "x".to_owned()];
-    let request = ProgramRequest { command: &command, directory: &home, path: &[], with: &[] };
+    let request =
+        ProgramRequest { command: &command, directory: &home, path: &[], with: &[], arch: X86_64 };
     let bundled = bundle(request).unwrap();
     assert_eq!(bundled.command, [home.join("link").display().to_string(), "x".to_owned()]);
     assert_eq!(bundled.directory, home.display().to_string());
@@ -226,12 +260,12 @@ proptest! {
     fn damaged_programs_are_survived(place in 0_usize..4096, byte in any::<u8>()) {
         let mut bytes = fs::read("/bin/true").unwrap();
         bytes[place] = byte;
-        let _ = Elf::of(&bytes);
+        let _ = Elf::of(&bytes, X86_64);
     }
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = Elf::of(&[b"\x7fELF\x02\x01\x01", &*bytes].concat());
+        let _ = Elf::of(&[b"\x7fELF\x02\x01\x01", &*bytes].concat(), X86_64);
         let _ = Script::of(&[b"#!", &*bytes].concat());
         script::words(&bytes);
     }

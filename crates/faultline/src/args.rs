@@ -19,7 +19,7 @@ use crate::failure;
 pub use attempt::TryArgs;
 pub use beside::beside_a_file;
 pub use boots::{
-    AccelArg, BootsArg, CHANGED, CountArg, ExactArgs, MachineArgs, ModeArg, ProfileArg,
+    AccelArg, ArchArg, BootsArg, CHANGED, CountArg, ExactArgs, MachineArgs, ModeArg, ProfileArg,
     SequentialArgs, TurnArgs,
 };
 pub use build::{BuildArgs, ConfigArgs};

@@ -103,6 +103,7 @@ pub(super) fn pin_kernel(variant: &mut Variant, kernel: &Kernel) {
 /// cannot be read, is not a cpio archive where one is wanted, or is a program that lacks something
 /// it needs in the guest.
 pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> {
+    let arch = experiment.machine.arch;
     for used in &mut experiment.workloads {
         let Manifest { packages, command, .. } = &used.manifest;
         let is_passed = command.iter().skip(1).any(|word| word.contains("{program}"));
@@ -113,7 +114,7 @@ pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> 
             let bytes = fs::read(file.path()).map_err(wrong)?;
             let lack = match archive.as_ref() == Some(&*file) {
                 true => (!bytes.starts_with(ARCHIVE)).then_some(NO_ARCHIVE),
-                false => binaries::lack(&bytes).filter(|_| is_alone),
+                false => binaries::lack(&bytes, arch).filter(|_| is_alone),
             };
             if let Some(lack) = lack {
                 return Err(wrong(io::Error::other(lack)));

@@ -87,13 +87,11 @@ pub enum WorkloadError {
         /// The number of the disk.
         disk: usize,
     },
-    /// The workload has programs for x86-64, and the machine is another one.
-    #[error("workload `{workload}` needs {what}, which are for x86_64 machines so far")]
+    /// The workload needs packages, which are for x86-64, and the machine is another one.
+    #[error("workload `{workload}` needs packages, which are for x86_64 machines so far")]
     ForX86 {
         /// The name of the workload.
         workload: String,
-        /// What it needs.
-        what: &'static str,
     },
     /// The workload needs swap space, and the machine has none.
     #[error("workload `{workload}` needs swap space, and the machine has none")]
@@ -139,7 +137,7 @@ impl WorkloadError {
                     .into();
             }
             Self::ForX86 { .. } => {
-                return "use a built-in workload without packages, or an x86_64 machine".into();
+                return "use a workload without packages, or an x86_64 machine".into();
             }
             Self::Value { why: hint, .. } | Self::Manifest { hint, .. } => return hint.clone(),
             Self::NoManifest { .. } => {
@@ -159,13 +157,8 @@ impl WorkloadError {
 /// say, the workload checks in the guest. The error has the parameter at fault, if there is one.
 pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError> {
     let manifest = &used.manifest;
-    if machine.arch != Architecture::X86_64 {
-        let has_own = used.programs().next().is_some() || used.archive.is_some();
-        let own = has_own.then_some("programs of this host");
-        let packages = (!manifest.packages.is_empty()).then_some("packages");
-        if let Some(what) = own.or(packages) {
-            return Err(WorkloadError::ForX86 { workload: manifest.name.clone(), what });
-        }
+    if machine.arch != Architecture::X86_64 && !manifest.packages.is_empty() {
+        return Err(WorkloadError::ForX86 { workload: manifest.name.clone() });
     }
     command_of(used, machine)?;
     if manifest.swap && machine.swap.is_none() {

@@ -6,7 +6,7 @@ use clap::Args;
 use model::{Bytes, Millis};
 
 use super::boots::DiskArg;
-use super::{AccelArg, BuildArgs, MachineArgs, TurnArgs};
+use super::{AccelArg, ArchArg, BuildArgs, MachineArgs, TurnArgs};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "faultline try [OPTIONS] KERNEL,... -- PROGRAM [ARGUMENT]...")]
@@ -50,6 +50,10 @@ pub struct TryArgs {
     /// Measured mode: start no further boots after this time, such as 10m [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<Millis>,
+    /// Architecture of machine and kernels [default: as the kernels' names say, or x86_64]. For arm64 the program is a
+    /// C file or a static program
+    #[arg(long, value_enum)]
+    pub arch: Option<ArchArg>,
     /// CPUs
     #[arg(long, default_value_t = 1)]
     pub cpus: u32,
@@ -80,7 +84,7 @@ pub struct TryArgs {
 impl TryArgs {
     /// The options of the machine as other commands have them.
     pub fn machine(&self) -> MachineArgs {
-        let Self { cpus, memory, nodes, disk, .. } = *self;
-        MachineArgs { arch: None, cpus, memory, nodes, disk, accel: AccelArg::Auto }
+        let Self { arch, cpus, memory, nodes, disk, .. } = *self;
+        MachineArgs { arch, cpus, memory, nodes, disk, accel: AccelArg::Auto }
     }
 }

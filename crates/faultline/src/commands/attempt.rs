@@ -86,10 +86,6 @@ fn request(args: &TryArgs, bundle: &ProgramBundle, mode: Option<Mode>) -> Result
         Some(mode) => boots(&mut input, args, &mut form, (mode, is_alone))?,
     }
     let request = input.request(form)?;
-    if request.experiment.machine.arch != Architecture::X86_64 {
-        let message = "`try` runs programs of this host, which are for x86_64: for arm64 `run` has built-in workloads";
-        return Err(Failure::Usage(message.into()));
-    }
     lab::check(&request.experiment)?;
     Ok(request)
 }
@@ -199,11 +195,14 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
     let Some(path) = Some(path).filter(|path| !path.is_empty()) else {
         return Err(usage("PATH is not set".into()));
     };
+    let first = args.kernels.split(',').next().unwrap_or_default();
+    let arch = args.arch.map_or_else(|| kernels::Request::architecture(first), Architecture::from);
     let request = ProgramRequest {
         command: &args.command,
         directory: &directory,
         path: &path,
         with: &args.with,
+        arch,
     };
     bundle::bundle(request).map_err(|error| usage(error.to_string()))
 }
@@ -219,7 +218,11 @@ fn usual_mode(
         return Ok(Mode::Measured);
     }
     if !args.quiet {
-        eprintln!("KVM does not work here, so instructions are counted; --measured compares times");
+        let why = match request.experiment.machine.arch {
+            Architecture::X86_64 => "KVM does not work here",
+            Architecture::Arm64 => "machines for arm64 are emulated",
+        };
+        eprintln!("{why}, so instructions are counted; --measured compares times");
     }
     Ok(Mode::Exact)
 }

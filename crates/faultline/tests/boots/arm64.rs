@@ -55,6 +55,25 @@ fn an_arm64_kernel_is_counted_and_its_calls_are_followed() {
     }
 }
 
+#[test]
+fn a_c_file_is_compiled_for_an_arm64_kernel() {
+    if !can_boot() {
+        return;
+    }
+    let bench = Bench::new();
+    let text =
+        "#include <unistd.h>\nint main(void) { for (int i = 0; i < 1000; i++) getppid(); }\n";
+    let program = bench.write("calls.c", text).display().to_string();
+    bench
+        .faultline(&["try", "6.12@arm64", "--memory", "512M", "--quiet", "--", &program])
+        .expect(0);
+    let boots = bench.boots();
+    let run = boots[0].profiles.iter().find(|it| it.phase == "run").unwrap();
+    let is_call =
+        |it: &Place| matches!(it, Place::Function { name, .. } if **name == *"__arm64_sys_getppid");
+    assert_eq!(run.costs.sum(ENTRIES, is_call), 1000);
+}
+
 /// Checks that functions and call paths add up to what the CPUs counted.
 fn agree(profile: &Profile) {
     let sum = |wanted: fn(&Place) -> bool| profile.costs.sum(INSTRUCTIONS, wanted);

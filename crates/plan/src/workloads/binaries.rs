@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use model::{Manifest, Pinned};
+use model::{Architecture, Manifest, Pinned};
 use object::Endianness;
-use object::elf::PT_INTERP;
-use object::read::elf::{ElfFile64, ProgramHeader};
+use object::elf::{EM_AARCH64, EM_X86_64, PT_INTERP};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 
 /// A placeholder for any word in a name.
 const ANY: &str = "*";
@@ -51,8 +51,8 @@ pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
     Ok(Pinned { name: name.to_owned(), digest: None })
 }
 
-/// Why a program cannot start in a guest without packages; `None` if it can.
-pub fn lack(program: &[u8]) -> Option<&'static str> {
+/// Why a program cannot start in a guest of this architecture without packages; `None` if it can.
+pub fn lack(program: &[u8], arch: Architecture) -> Option<&'static str> {
     if program.starts_with(b"#!") {
         return Some(
             "it is a script, and the guest has no interpreter: add packages = [\"dash\"] or [\"python3\"] to the \
@@ -63,6 +63,18 @@ pub fn lack(program: &[u8]) -> Option<&'static str> {
         return Some("it is neither a script (#!) nor a 64-bit ELF program");
     };
     let endian = file.endian();
+    let machine = file.elf_header().e_machine(endian);
+    match arch {
+        Architecture::X86_64 if machine != EM_X86_64 => {
+            return Some("it is not a program for x86_64, which the machine is");
+        }
+        Architecture::Arm64 if machine != EM_AARCH64 => {
+            return Some(
+                "it is not a program for arm64, which the machine is: `aarch64-linux-gnu-gcc -static` makes one",
+            );
+        }
+        _ => {}
+    }
     file.elf_program_headers().iter().any(|it| it.p_type(endian) == PT_INTERP).then_some(
         "it is linked dynamically: link it with -static, or add packages = [\"libc6\"] to the manifest",
     )
@@ -117,18 +129,22 @@ fn instead(there: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::Architecture::X86_64;
+
     use super::*;
     use crate::workloads;
 
     #[test]
     fn programs_that_need_packages_are_recognised() {
-        let lack = |path: &str| lack(&fs::read(path).unwrap()).unwrap_or_default();
+        let lack = |path: &str| lack(&fs::read(path).unwrap(), X86_64).unwrap_or_default();
         // Every dynamic program names its loader; the loader itself has none.
         assert!(lack("/bin/sh").starts_with("it is linked dynamically"));
         assert_eq!(lack("/lib64/ld-linux-x86-64.so.2"), "");
-        assert!(super::lack(b"#!/bin/sh\n").unwrap().contains("no interpreter"));
-        assert!(super::lack(b"int main").unwrap().contains("neither"));
-        assert!(super::lack(b"").is_some());
+        assert!(super::lack(b"#!/bin/sh\n", X86_64).unwrap().contains("no interpreter"));
+        assert!(super::lack(b"int main", X86_64).unwrap().contains("neither"));
+        assert!(super::lack(b"", X86_64).is_some());
+        let for_arm64 = super::lack(&fs::read("/bin/sh").unwrap(), Architecture::Arm64);
+        assert!(for_arm64.unwrap().starts_with("it is not a program for arm64"));
     }
 
     /// The names of the programs found in a directory with these files.
