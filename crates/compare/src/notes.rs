@@ -151,7 +151,7 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
     let of_columns: Vec<_> = boots.iter().map(|boot| Some(&(*boot)?.facts)).collect();
     let differing = config::differences(&of_columns);
     Notes {
-        states: states(&boots),
+        states: states_of(columns),
         facts: facts(columns, &of_columns)
             .into_iter()
             .chain(without_thp(columns, &boots))
@@ -174,9 +174,28 @@ fn any_boot<'a>(column: &VariantBoots<'a>) -> Option<&'a Boot> {
     column.complete().next().or(any)
 }
 
-/// The states in which the kernels of `columns` differ, as the workloads found them.
+/// The states in which the kernels of `columns` differ, as the workloads found them, but for those that the variants set
+/// to compare them.
 pub fn states_of(columns: &[VariantBoots<'_>]) -> Vec<Fact> {
-    states(&columns.iter().map(any_boot).collect::<Vec<_>>())
+    let mut states = states(&columns.iter().map(any_boot).collect::<Vec<_>>());
+    states.retain(|it| !is_asked_for(it, columns));
+    states
+}
+
+/// Whether the settings of the variants explain how a state differs: all set it, or some do on one kernel, and those with
+/// equal settings are in equal states.
+fn is_asked_for(state: &Fact, columns: &[VariantBoots<'_>]) -> bool {
+    let set = columns.iter().map(|it| facts::set_to(it.variant, state.name));
+    let set: Vec<Option<&str>> = set.collect();
+    let kernel = |it: &VariantBoots<'_>| it.variant.kernel.clone();
+    let is_one_kernel = columns.windows(2).all(|pair| kernel(&pair[0]) == kernel(&pair[1]));
+    let found = || set.iter().zip(&state.values);
+    let is_equal = |(one, state): (&Option<&str>, &Option<String>)| {
+        found().filter(|(other, _)| *other == one).all(|(_, other)| other == state)
+    };
+    let is_set =
+        set.iter().all(Option::is_some) || is_one_kernel && set.iter().any(Option::is_some);
+    is_set && found().all(is_equal)
 }
 
 /// How the kernels of `columns` were built differently from that of the first one, where that is known.
@@ -322,12 +341,15 @@ fn known(text: String) -> String {
     if text.is_empty() { "unknown".to_owned() } else { text }
 }
 
+/// The taint of a module without a signature, which a distribution's own modules may lack. It says nothing about figures.
+const UNSIGNED: &str = "tainted 8192: E (unsigned module loaded)";
+
 /// The complaints in all boots that occupy their places in the schedule, including failed boots.
 fn complaints<'a>(column: &VariantBoots<'a>) -> impl Iterator<Item = Complaint> + use<'a> {
     let name = column.name();
     let mut boots_by_complaint: BTreeMap<_, Vec<BootId>> = BTreeMap::new();
     for kept in column.standing() {
-        for problem in &kept.boot.problems {
+        for problem in kept.boot.problems.iter().filter(|it| it.text != UNSIGNED) {
             let boots = boots_by_complaint.entry((problem.kind, &*problem.text)).or_default();
             boots.push(kept.id);
         }

@@ -73,6 +73,25 @@ pub fn found(notes: &[Note]) -> Vec<StatesFound<'_>> {
     notes.iter().filter_map(StatesFound::of_note).collect()
 }
 
+/// What sets a state: a file of sysfs, or a sysctl.
+const SET_BY: [(&str, &str); 6] = [
+    ("THP", "/sys/kernel/mm/transparent_hugepage/enabled"),
+    ("THP defrag", "/sys/kernel/mm/transparent_hugepage/defrag"),
+    ("THP of shmem", "/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
+    ("MGLRU", "/sys/kernel/mm/lru_gen/enabled"),
+    ("NUMA balancing", "kernel.numa_balancing"),
+    ("KSM", "/sys/kernel/mm/ksm/run"),
+];
+
+/// The value to which a variant sets a state; `None` if it does not.
+pub fn set_to<'a>(variant: &'a Variant, state: &str) -> Option<&'a str> {
+    let (_, by) = SET_BY.into_iter().find(|(it, _)| *it == state)?;
+    variant.settings.iter().rev().find_map(|setting| match setting {
+        Setting::Sysctl { name, value } => (name == by).then_some(&**value),
+        Setting::Sysfs { path, value } => (path == by).then_some(&**value),
+    })
+}
+
 /// What is said of a state that a kernel does not have.
 const LACKING: &str = "not in this kernel";
 /// States in which nothing happens.

@@ -1,4 +1,5 @@
-use model::{Execution, Host, Note, NoteKind, Outcome, Problem, Setting};
+use kernelfiles::klog;
+use model::{Execution, Host, Note, NoteKind, Outcome, Pinned, Problem, Setting, Variant};
 
 use super::*;
 use crate::testing::{boot, columns, failed, named, variant};
@@ -25,6 +26,7 @@ fn equal_complaints_are_listed_once_with_their_boots() {
     boots[0].problems = vec![
         problem(ProblemKind::Stall, "rcu: INFO: stall"),
         problem(ProblemKind::Warning, "WARNING: at mm/vmscan.c:1"),
+        problem(ProblemKind::Taint, &klog::taint(1 << 13).unwrap()),
     ];
     boots[1].problems = vec![problem(ProblemKind::Stall, "rcu: INFO: stall"); 2];
     let complaints = of_one(&boots).complaints;
@@ -112,6 +114,32 @@ fn states_in_which_columns_differ_are_reported() {
     );
     let later = "found by x: THP = never; MGLRU = 0x0007; swap = none";
     assert_eq!(states(&[found, later], &[found]), ["THP: always for w, never for x | always"]);
+}
+
+#[test]
+fn states_that_the_variants_set_are_no_difference() {
+    let noted = |value: &str| {
+        let note = format!("found by w: MGLRU = {value}");
+        [Boot { notes: vec![note.as_str().into()], ..boot(0) }]
+    };
+    let setting = |kernel: &str, value: Option<&str>| {
+        let path = "/sys/kernel/mm/lru_gen/enabled".to_owned();
+        let sysfs = |value: &str| Setting::Sysfs { path: path.clone(), value: value.to_owned() };
+        let settings = value.map(sysfs).into_iter().collect();
+        Variant { kernel: Pinned::from(kernel), settings, ..variant("v") }
+    };
+    let differ = |variants: [Variant; 2], values: [&str; 2]| {
+        let [one, other] = values.map(noted);
+        !notes(&columns(&variants, &[&one, &other])).states.is_empty()
+    };
+    let (on, off) = (Some("y"), Some("n"));
+    let states = ["0x0007", "0x0000"];
+    assert!(!differ([setting("a", on), setting("b", off)], states));
+    assert!(!differ([setting("a", None), setting("a", off)], states));
+    // Another kernel may be in another state by itself, and a setting may have no effect.
+    assert!(differ([setting("a", None), setting("b", off)], states));
+    assert!(differ([setting("a", None), setting("a", None)], states));
+    assert!(differ([setting("a", on), setting("b", on)], states));
 }
 
 #[test]
