@@ -4,7 +4,7 @@
 use compare::{BuildDifference, Comparison, Explanation, Fact, Kind, Row, split_columns};
 use model::{Mode, count, grouped};
 
-use crate::ascii::excerpt;
+use crate::ascii::{excerpt, few};
 use crate::document::{self, Block, TEXT, note};
 use crate::exact;
 use crate::notes::shared_words;
@@ -132,6 +132,9 @@ pub(crate) fn differs(it: &BuildDifference) -> String {
     format!("{} A part of its changes can come from that.", built(it))
 }
 
+/// Most options for checks and hardening that a sentence names.
+const MOST_CHECKS: usize = 6;
+
 /// Returns the sentence on one variant.
 fn built(it: &BuildDifference) -> String {
     let compilers = it.compilers.as_ref().map(|[base, new]| {
@@ -144,6 +147,12 @@ fn built(it: &BuildDifference) -> String {
         .preemption
         .as_ref()
         .map(|[base, new]| format!("preemption is {} instead of {}", excerpt(new), excerpt(base)));
+    let checks = it.checks.iter().zip(["off instead of on", "on instead of off"]);
+    let checks = checks.filter(|(options, _)| !options.is_empty()).map(|(options, how)| {
+        let options = few(MOST_CHECKS, options.iter().map(|it| excerpt(it)));
+        let verb = if options.len() == 1 { "is" } else { "are" };
+        format!("{} {verb} {how}", words::listed(&options))
+    });
     let options = (it.options > 0).then(|| {
         let verb = if it.options == 1 { "differs" } else { "differ" };
         let [both, one] = [it.of_both, it.options - it.of_both].map(|it| grouped(&it.to_string()));
@@ -152,7 +161,8 @@ fn built(it: &BuildDifference) -> String {
             count(it.options, "configuration option")
         )
     });
-    let said: Vec<String> = [compilers, hz, preemption, options].into_iter().flatten().collect();
+    let before = [compilers, hz, preemption].into_iter().flatten();
+    let said: Vec<String> = before.chain(checks).chain(options).collect();
     format!("{} was also built differently: {}.", excerpt(&it.variant), said.join("; "))
 }
 
@@ -243,6 +253,7 @@ mod tests {
             compilers: Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]),
             hz: Some(["250".into(), "1000".into()]),
             preemption: Some(["voluntary".into(), "lazy".into()]),
+            checks: [vec!["KASAN".into(), "KCSAN".into()], vec!["UBSAN".into()]],
             options: 1547,
             of_both: 63,
         };
@@ -250,9 +261,11 @@ mod tests {
             differs(&it),
             "newest was also built differently: the compiler is gcc-14 14.2.0 instead of \
              gcc-12 12.2.0; the timer ticks 1000 times a second instead of 250 (CONFIG_HZ); preemption \
-             is lazy instead of voluntary; 1,547 configuration options differ (63 in value, 1,484 in one configuration only). A part of its changes can come from that."
+             is lazy instead of voluntary; KASAN and KCSAN are off instead of on; UBSAN is on instead of off; \
+             1,547 configuration options differ (63 in value, 1,484 in one configuration only). A part of its changes can come from that."
         );
-        let it = BuildDifference { hz: None, preemption: None, ..it };
+        let checks = Default::default();
+        let it = BuildDifference { hz: None, preemption: None, checks, ..it };
         let options = BuildDifference { compilers: None, options: 1, of_both: 0, ..it.clone() };
         assert!(differs(&options).contains("1 configuration option differs (0 in value, 1 in one"));
         let compiler = BuildDifference { options: 0, ..it };

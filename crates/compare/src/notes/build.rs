@@ -7,6 +7,14 @@ use serde::Serialize;
 use super::config::Differing;
 use super::facts;
 
+/// Options by which all functions execute other instructions, or page allocations and page tables are checked.
+const CHECKS: [&str; 21] = [
+    "CFI", "CFI_CLANG", "DEBUG_LIST", "DEBUG_PAGEALLOC", "DEBUG_VM", "FORTIFY_SOURCE",
+    "INIT_ON_ALLOC_DEFAULT_ON", "INIT_ON_FREE_DEFAULT_ON", "INIT_STACK_ALL_ZERO", "KASAN", "KCSAN",
+    "KFENCE", "KMSAN", "LIST_HARDENED", "PAGE_TABLE_CHECK", "PROVE_LOCKING", "SHADOW_CALL_STACK",
+    "SLUB_DEBUG_ON", "STACKPROTECTOR_STRONG", "UBSAN", "X86_KERNEL_IBT",
+];
+
 /// How the kernel of a variant was built differently from the baseline's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BuildDifference {
@@ -19,6 +27,9 @@ pub struct BuildDifference {
     pub hz: Option<[String; 2]>,
     /// Preemption models in force in the baseline and in the variant. `None` if they are the same, or one is not known.
     pub preemption: Option<[String; 2]>,
+    /// Options for checks and hardening that only the baseline has on, and those that only the variant has on, if both
+    /// configurations list them.
+    pub checks: [Vec<String>; 2],
     /// Number of configuration options that differ; 0 if a configuration is not known.
     pub options: usize,
     /// Number of these that both configurations list. The others can have come or gone with the source.
@@ -39,11 +50,27 @@ pub fn difference(
     let hz = both(facts::hz);
     let preemption = both(|it| facts::preemption(it).map(|it| it.replace(", dynamic", "")));
     let options = differing.as_ref().map_or(0, Vec::len);
+    let checks = |sides: [&str; 2]| {
+        let is_its = |it: &&OptionDifference<'_>| {
+            [it.first, it.second] == sides.map(Some) && CHECKS.contains(&it.option)
+        };
+        let own = differing.iter().flatten().filter(is_its);
+        own.map(|it| it.option.to_owned()).collect()
+    };
+    let checks = [["y", "n"], ["n", "y"]].map(checks);
     let is_listed = |it: &&OptionDifference<'_>| it.first.is_some() && it.second.is_some();
     let of_both = differing.iter().flatten().filter(is_listed).count();
     let differs = compilers.is_some() || options > 0;
     let variant = variant.to_owned();
-    differs.then_some(BuildDifference { variant, compilers, hz, preemption, options, of_both })
+    differs.then_some(BuildDifference {
+        variant,
+        compilers,
+        hz,
+        preemption,
+        checks,
+        options,
+        of_both,
+    })
 }
 
 /// A compiler without the version in its name: `gcc-12 12.2.0` and `gcc 12.2.0` are the same.
@@ -82,9 +109,22 @@ mod tests {
         assert_eq!(found.compilers, Some(["gcc-12 12.2.0".into(), "gcc-14 14.2.0".into()]));
         assert_eq!(found.hz, Some(["250".into(), "1000".into()]));
         assert_eq!((found.options, found.of_both), (3, 1));
+        assert_eq!(found.checks, [vec![""; 0], vec![]]);
         assert_eq!(difference("new", &old, &old), None);
         let renamed = facts("gcc (Debian 12.2.0-14) 12.2.0", &old.config);
         assert_eq!(difference("new", &old, &renamed), None);
+    }
+
+    #[test]
+    fn checks_that_both_configurations_list_are_named() {
+        let config = [
+            "CONFIG_KASAN=y\n# CONFIG_UBSAN is not set\n",
+            "# CONFIG_KASAN is not set\n\
+                      CONFIG_UBSAN=y\nCONFIG_X86_KERNEL_IBT=y\n",
+        ];
+        let [old, new] = config.map(|it| facts("gcc-12 (Debian 12.2.0-14) 12.2.0", it));
+        let found = difference("new", &old, &new).unwrap();
+        assert_eq!(found.checks, [["KASAN"], ["UBSAN"]]);
     }
 
     #[test]

@@ -91,7 +91,7 @@ pub fn built(
     is_split: bool,
 ) -> Vec<Block> {
     let leading = leading.map(|[variant, ..]| &**variant);
-    let builds = build::differences(comparison, is_split, leading).into_iter();
+    let mut builds = build::differences(comparison, is_split, leading);
     // The variants of one kernel have the same code.
     let mut told: Vec<(&str, [Option<&str>; 2])> = Vec::new();
     let code = explained.iter().filter_map(|it| {
@@ -105,9 +105,11 @@ pub fn built(
     });
     let can_split = comparison.variants.len() == 2 && comparison.arch.is_usual();
     let is_open = !is_split && can_split && !comparison.notes.builds.is_empty();
-    let open = is_open
-        .then(|| "What the source alone changed was not measured (`try --split`).".to_owned());
-    builds.chain(code).chain(open).map(sentence).collect()
+    // One paragraph has both, which is always printed.
+    if let Some(last) = builds.last_mut().filter(|_| is_open) {
+        *last += " What the source alone changed was not measured (`try --split`).";
+    }
+    builds.into_iter().chain(code).map(sentence).collect()
 }
 
 /// Returns the release of a variant's kernel, and its origin with its patches, as far as they are known.

@@ -110,6 +110,7 @@ fn how_kernels_were_built_and_what_code_differs_is_said() {
         compilers,
         hz: None,
         preemption: None,
+        checks: Default::default(),
         options: 3,
         of_both: 2,
     };
