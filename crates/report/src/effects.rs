@@ -7,7 +7,7 @@ use crate::ascii::{escape, few};
 use crate::document::{Block, Cell, Column, Holds, bare, part, sentence};
 use crate::exact;
 use crate::forest::{Gain, forest, gain_word, reach, ruler};
-use crate::words::{Of, decimal, probability, short};
+use crate::words::{Of, decimal, phase_alone, probability, short};
 
 /// The column of verdicts in text.
 pub const VERDICT: Column = Column::words("").at_least("improvement".len());
@@ -38,17 +38,40 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
         let heading = format!("{}:", heading(effects, comparison));
         blocks.push(part(heading, rows.collect::<Vec<_>>()));
     }
-    if !effects.unknown.is_empty() {
-        let names = effects.unknown.iter().map(|row| &table.rows[*row].metric);
-        let need = match comparison.mode {
-            Mode::Measured => "3 blocks in which each variant has figures, all above 0",
-            Mode::Exact => "2 seeds that are complete in each variant, with figures above 0",
-        };
-        let names = few(MAX_NAMES, names).join(", ");
-        let said = format!("on {names} are unknown: they need {need}.");
-        blocks.push(sentence(format!("Effects of {} {said}", axes(effects))));
-    }
+    blocks.extend(unknown(effects, table, comparison).map(sentence));
     blocks
+}
+
+/// Returns a sentence on what effects are, one for each row on those that change it, and one on unknown ones; nothing if
+/// the table's variants are not a complete matrix.
+pub fn sentences(table: &Table, comparison: &Comparison) -> Vec<String> {
+    let Some(effects) = &table.effects else { return Vec::new() };
+    let changes = |it: &&Effect| matches!(it.verdict, Verdict::Regression | Verdict::Improvement);
+    let rows = effects.effects.chunk_by(|one, other| one.row == other.row).filter_map(|row| {
+        let said = row.iter().filter(changes).map(|it| {
+            let reasons = reasons(it, effects, comparison);
+            // What an interaction of two axes is names them.
+            if it.apart.is_some() { reasons } else { format!("{} {reasons}", name(it, effects)) }
+        });
+        let said: Vec<String> = said.collect();
+        let of = escape(phase_alone(&table.rows[row[0].row]));
+        (!said.is_empty()).then(|| format!("{of}: {}.", said.join("; ")))
+    });
+    let rows: Vec<String> = rows.collect();
+    let heading = (!rows.is_empty()).then(|| format!("{}.", heading(effects, comparison)));
+    heading.into_iter().chain(rows).chain(unknown(effects, table, comparison)).collect()
+}
+
+/// Returns a sentence on the rows whose effects are unknown; `None` if there are none.
+fn unknown(effects: &Effects, table: &Table, comparison: &Comparison) -> Option<String> {
+    let names = effects.unknown.iter().map(|row| &table.rows[*row].metric);
+    let need = match comparison.mode {
+        Mode::Measured => "3 blocks in which each variant has figures, all above 0",
+        Mode::Exact => "2 seeds that are complete in each variant, with figures above 0",
+    };
+    let names = few(MAX_NAMES, names).join(", ");
+    let said = format!("on {names} are unknown: they need {need}.");
+    (!names.is_empty()).then(|| format!("Effects of {} {said}", axes(effects)))
 }
 
 /// Lays out the effects on one row. Text leaves out most of the interactions that change nothing; a page

@@ -54,10 +54,12 @@ const MAX_SPLIT: usize = 14;
 const MAX_REASONS: usize = 14;
 /// Most and least lines about what was compared. What the variants change comes first.
 const MAX_COMPARED: usize = 18;
-const MIN_COMPARED: usize = 4;
+const MIN_COMPARED: usize = 5;
 /// Most and least lines about what the figures do not show.
 const MAX_LIMITS: usize = 14;
 const MIN_LIMITS: usize = 3;
+/// Most lines about the effects of the settings of a matrix.
+const MAX_EFFECTS: usize = 12;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
@@ -147,6 +149,11 @@ fn written(
         let states: Vec<Block> = build::states_of(comparison).into_iter().map(sentence).collect();
         pieces.push(Kept(text(&states, &MAIL)));
         pieces.push(Rows);
+        // What a matrix asks.
+        let metrics = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
+        let effects = metrics.flat_map(|table| effects::sentences(table, comparison));
+        let effects: Vec<Block> = effects.map(sentence).collect();
+        pieces.push(Kept(whole(&effects, MAX_EFFECTS)));
         pieces.push(Spare {
             name: "instructions by reason",
             rank: 1,
@@ -199,8 +206,6 @@ fn other_findings(
     leading: Option<&[String; 3]>,
 ) -> Vec<Piece> {
     let of = |kind| comparison.tables.iter().filter(move |table| table.kind == kind);
-    let effects: Vec<Block> =
-        of(Kind::Metrics).flat_map(|table| effects::blocks(table, comparison)).collect();
     let odd: Vec<Block> =
         of(Kind::Metrics).flat_map(|table| oddities::blocks(table, comparison)).collect();
     let moved = of(Kind::Counters)
@@ -209,10 +214,9 @@ fn other_findings(
     let events: Vec<Block> =
         of(Kind::Events).flat_map(|table| table::blocks(table, comparison)).collect();
     vec![
-        spare("effects of the settings", 0, &effects),
         spare("other differences of the figures", 2, &odd),
-        // Without times, they are all that tells what the kernels did.
-        spare("counters", if comparison.mode == Mode::Exact { 0 } else { 2 }, &moved),
+        // Without times, they are all that tells what the kernels did, but for a program's text.
+        spare("counters", if comparison.mode == Mode::Exact { 1 } else { 2 }, &moved),
         spare("events", 5, &events),
     ]
 }
@@ -304,8 +308,14 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     // A kernel's complaint can void the figures, so it is not left out for room before the rest.
     let (complaints, others): (Vec<Note>, Vec<Note>) =
         others.into_iter().partition(|note| note.topic == notes::COMPLAINTS);
-    let first = changed.into_iter().chain(reproduce::workloads(results)).chain(machine);
-    first.chain(kernels).chain(complaints).chain(others).collect()
+    // The names of a matrix's variants say what they change.
+    let is_matrix = comparison.tables.iter().any(|table| table.effects.is_some());
+    let ran = reproduce::workloads(results).chain(machine);
+    let first: Vec<Note> = match is_matrix {
+        true => ran.chain(changed).collect(),
+        false => changed.into_iter().chain(ran).collect(),
+    };
+    first.into_iter().chain(kernels).chain(complaints).chain(others).collect()
 }
 
 /// Printed about times that were measured under emulation.

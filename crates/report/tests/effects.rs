@@ -95,6 +95,7 @@ fn effects_over_seeds() {
     let comparison = compare(&results, 0, &Judging::default());
     assert_short(&mail(&comparison));
     insta::assert_snapshot!(section(&report::text(&comparison)));
+    insta::assert_snapshot!("in_a_mail", section(&mail(&comparison)));
     // With another baseline, other values of the axes come first.
     let text = report::text(&compare(&results, 3, &Judging::default()));
     assert!(section(&text).contains("against patches=fix, thp=never, each"), "{text}");

@@ -164,7 +164,8 @@ fn mostly(change: &JudgedRow<'_>, explained: Option<&Explained>, modules: &[Stri
     let divided = headline.divided.iter().filter(|it| it.complete);
     let parts: Vec<&Holder> = divided.flat_map(|it| &it.parts).collect();
     let function = headline.function.iter().filter(is_of_kernel);
-    let one = function.chain(parts.iter().copied()).find(|it| it.share >= MOSTLY);
+    // A part is closer to the cause than the function that has it.
+    let one = parts.iter().copied().chain(function).find(|it| it.share >= MOSTLY);
     let named = match one {
         Some(one) => vec![one],
         None if parts.len() <= MOST_PARTS => parts,
