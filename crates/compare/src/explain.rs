@@ -53,7 +53,7 @@ pub use moved::Moved;
 pub use offset::{OwnCost, do_offset};
 pub use paths::{Path, Paths, paths};
 pub use reasons::{Reason, reasons};
-pub use section::{Compared, Counter, Section, Totals};
+pub use section::{Compared, Counter, LeftOut, Section, Totals};
 use sides::Sides;
 pub(crate) use tally::{Executed, Identity, Tally};
 

@@ -5,6 +5,7 @@
 pub mod apart;
 pub mod cause;
 mod divided;
+mod equal;
 pub mod exact;
 mod figures;
 mod flame;

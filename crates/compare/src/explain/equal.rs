@@ -45,18 +45,28 @@ pub fn counted<'a>(
 /// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` if a boot has no
 /// functions counted. There is no floor with fewer than [`FEWEST_FOR_LISTS`] seeds that are complete on both sides.
 pub fn at_equal_entries(counted: &[Vec<Counted<'_>>; 2]) -> Option<[Seeds; 2]> {
-    let sums = instructions(counted.each_ref().map(|side| side.iter().map(|it| &it.tally)))?;
+    let equal = instructions(counted.each_ref().map(|side| side.iter().map(|it| &it.tally)))?;
     Some([0, 1].map(|side| {
         let figures = counted[side]
             .iter()
-            .zip(&sums[side])
+            .zip(&equal.seeds[side])
             .map(|(it, sum)| (it.seed, Some(sum / f64::from(it.iterations))));
         Seeds::new(figures, []).needing(FEWEST_FOR_LISTS)
     }))
 }
 
-/// The instructions at equal entries of each seed of both sides. `None` if a seed has no functions.
-pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Option<[Vec<f64>; 2]> {
+/// Instructions at equal entries.
+pub struct AtEqualEntries<'a> {
+    /// Those of each seed of both sides.
+    pub seeds: [Vec<f64>; 2],
+    /// The functions whose cost per entry is luck, and so counts the same in all seeds, with its change.
+    pub left_out: Vec<(Identity<'a>, f64)>,
+}
+
+/// The instructions at equal entries. `None` if a seed has no functions.
+pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(
+    sides: [I; 2],
+) -> Option<AtEqualEntries<'a>> {
     let sides: [Vec<&Tally<'_>>; 2] = sides.map(Iterator::collect);
     if sides.iter().flatten().any(|tally| tally.functions.is_empty()) {
         return None;
@@ -64,14 +74,17 @@ pub fn instructions<'a, I: Iterator<Item = &'a Tally<'a>>>(sides: [I; 2]) -> Opt
     let functions: BTreeSet<Identity<'_>> =
         sides.iter().flatten().flat_map(|tally| tally.functions.keys().copied()).collect();
     let mut sums = sides.each_ref().map(|side| vec![0.0; side.len()]);
+    let mut left_out = Vec::new();
     for function in functions {
         let executed =
             sides.each_ref().map(|side| side.iter().map(|it| it.executed(function)).collect());
-        for (sums, shares) in sums.iter_mut().zip(shares(&executed)) {
+        let (shares, lucky) = shares(&executed);
+        for (sums, shares) in sums.iter_mut().zip(shares) {
             sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
         }
+        left_out.extend(lucky.map(|change| (function, change)));
     }
-    Some(sums)
+    Some(AtEqualEntries { seeds: sums, left_out })
 }
 
 /// A cost per entry is luck if its coefficient of variation over seeds exceeds this.
@@ -108,8 +121,9 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// The contribution of a function to the figure of each seed, on both sides.
-fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
+/// The contribution of a function to the figure of each seed, on both sides. If its cost is luck, also the change of that
+/// cost, which has no part in the figure.
+fn shares(executed: &[Vec<Executed>; 2]) -> ([Vec<f64>; 2], Option<f64>) {
     let all = || executed.iter().flatten();
     let seeds = executed.each_ref().map(Vec::len);
     let entered = executed.each_ref().map(|side| side.iter().filter(|it| it.entries > 0).count());
@@ -121,12 +135,11 @@ fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
         || entered == [0, 0]
         || (entered[0] == seeds[0] || entered[1] == seeds[1]) && differ_in_entries(&entries);
     if cannot_be_equal {
-        return each(executed, |it| it.cost as f64);
+        return (each(executed, |it| it.cost as f64), None);
     }
-    let mean = |[base, new]: &[Vec<f64>; 2]| -> f64 {
-        (mean(base).unwrap_or(0.0) + mean(new).unwrap_or(0.0)) / 2.0
-    };
-    let standard = mean(&entries);
+    let means = |sides: &[Vec<f64>; 2]| sides.each_ref().map(|it| mean(it).unwrap_or(0.0));
+    let both = |[base, new]: [f64; 2]| (base + new) / 2.0;
+    let standard = both(means(&entries));
     let sum = all().fold((0, 0), |sum, it| (sum.0 + it.cost, sum.1 + it.entries));
     let shares = executed.each_ref().map(|side| {
         let cost = side.iter().map(|it| match it.entries {
@@ -135,11 +148,12 @@ fn shares(executed: &[Vec<Executed>; 2]) -> [Vec<f64>; 2] {
         });
         cost.map(|cost| cost * standard).collect::<Vec<f64>>()
     });
-    let mean = mean(&shares);
+    let [base, new] = means(&shares);
+    let mean = both([base, new]);
     if spread(&shares) <= STEADY * mean || is_sure(&shares, NO_DOUBT) {
-        return shares;
+        return (shares, None);
     }
-    shares.map(|side| vec![mean; side.len()])
+    (shares.map(|side| vec![mean; side.len()]), Some(new - base))
 }
 
 fn each(executed: &[Vec<Executed>; 2], figure: fn(&Executed) -> f64) -> [Vec<f64>; 2] {

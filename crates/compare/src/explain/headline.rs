@@ -7,8 +7,8 @@ use model::{WorkloadUse, is_by_path};
 use serde::Serialize;
 
 use super::asked::{Asked, with_instructions};
-use super::holder::{self, Divided, HALF, Held, Holder};
-use super::{Contribution, Explanation, Paths, Section, Span, Subject};
+use super::holder::{self, Divided, HALF, Held, Holder, NOTABLE};
+use super::{Contribution, Explanation, LeftOut, Paths, Section, Span, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
 /// The change of the kernel's cost in one phase, and the function that holds it.
@@ -32,6 +32,10 @@ pub struct Headline {
     pub offset: Vec<[String; 2]>,
     /// Whether [`Headline::kernel`] is at equal entries.
     pub at_equal_entries: bool,
+    /// The kernel's cost as counted, the change of which luck hides; `None` if [`Headline::kernel`] is this cost.
+    pub counted: Option<Difference>,
+    /// The functions that have no part in a figure at equal entries, if their change is a notable part of it.
+    pub left_out: Vec<LeftOut>,
     /// Whether call paths were recorded; false where the change is not beyond luck.
     pub followed: bool,
     /// Whether call paths can have this cost. They have no entries, nor instructions of a class.
@@ -43,6 +47,8 @@ pub struct Headline {
     pub only_cause: Option<String>,
     /// Whether both sides are boots of one variant, so that luck alone makes them differ.
     pub of_one_variant: bool,
+    /// Whether both sides booted the same kernel.
+    pub one_kernel: bool,
 }
 
 impl Headline {
@@ -111,11 +117,14 @@ pub fn headlines(
             // Paths and totals are not at equal entries; only the cost of an entry is.
             true => {
                 let parts = divided.into_iter().flat_map(|it| it.parts);
-                let mut all = function.into_iter().chain(parts);
+                let dearest = holder::dearest(section, &offset);
+                let mut all = function.into_iter().chain(parts).chain(dearest);
                 (all.find_map(|it| share_at_equal_entries(it, &kernel)), None)
             }
             false => (function, divided),
         };
+        let is_notable = |it: &&LeftOut| it.change.abs() >= NOTABLE * kernel.change().abs();
+        let left_out = section.left_out.iter().filter(|_| at_equal_entries).filter(is_notable);
         let phase = phase.to_owned();
         let unit = explanation.cost.unit.clone();
         let by_path = is_by_path(&explanation.cost.name);
@@ -128,11 +137,14 @@ pub fn headlines(
             asked,
             offset,
             at_equal_entries,
+            counted: at_equal_entries.then_some(section.totals.kernel),
+            left_out: left_out.cloned().collect(),
             followed,
             by_path,
             listed,
             only_cause: section.only_cause().map(|it| it.subject.to_string()),
             of_one_variant: explanation.of_one_variant,
+            one_kernel: explanation.one_kernel,
         };
         headline.add_code(section);
         headline
@@ -157,6 +169,37 @@ mod tests {
     use super::super::tests::{executed, explained};
     use super::*;
     use crate::testing::{manifest, used};
+
+    /// A loop whose cost is luck changes more than the function that became dearer, and the other way round. It has no part
+    /// in the figure at equal entries, and the other function is named.
+    #[test]
+    fn a_cost_that_is_luck_is_left_out_and_named() {
+        let seeds = |cost: u64, order: [u64; 5]| -> Vec<Boot> {
+            let of = |work: u64| {
+                executed(&[("read", "", 100, 100 * cost), ("refill", "", 10, 1000 * work)])
+            };
+            order.map(of).into()
+        };
+        let explanation = explained(&seeds(100, [1, 9, 2, 8, 40]), &seeds(130, [2, 1, 8, 2, 9]));
+        let path = |name: &str, [base, new]: [f64; 2]| Path {
+            frames: ["kernel", name].map(str::to_owned).into(),
+            base,
+            new,
+        };
+        let paths = Paths {
+            followed: true,
+            paths: vec![path("read", [10_000.0, 13_000.0]), path("refill", [12_000.0, 4_400.0])],
+        };
+        let used = used(manifest());
+        let [headline] = &headlines(&explanation, &used, |_| paths.clone())[..] else { panic!() };
+        assert!(headline.at_equal_entries);
+        let counted = headline.counted.unwrap();
+        assert_eq!((counted.base, counted.new), (22_000.0, 17_400.0));
+        let left_out = LeftOut { function: "refill".into(), change: -7600.0 };
+        assert_eq!(headline.left_out, [left_out]);
+        let holder = headline.function.as_ref().unwrap();
+        assert_eq!((&*holder.name, holder.share), ("read", 1.0));
+    }
 
     /// A thread that runs by luck hides a change of the total. The function that became dearer is named all the same.
     #[test]

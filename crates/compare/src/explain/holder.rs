@@ -17,8 +17,9 @@ pub(super) const HALF: f64 = 0.5;
 const QUARTER: f64 = 0.25;
 /// A reason is named as one of the largest parts if it has at least this share of the change.
 const SMALL: f64 = 0.05;
-/// A callee of a holder without entries is named if it has at least this share of the change.
-const NOTABLE: f64 = 0.1;
+/// A callee of a holder without entries, or what a figure leaves out, is named if it has at least this share of the
+/// change.
+pub(super) const NOTABLE: f64 = 0.1;
 /// Figures of all calls of a function stand for those of some if their changes differ by at most this share of all.
 const NEAR: f64 = 0.03;
 /// A change is divided between at most this many functions.
@@ -471,16 +472,22 @@ fn function<'a>(section: &'a Section, function: &str) -> Option<&'a Contribution
 }
 
 /// The function whose own instructions per entry hold half of the change. `None` if functions executed on one side
-/// only offset its change: it may have absorbed their code.
+/// only offset its change.
 pub fn own(section: &Section) -> Option<Holder> {
+    dearest(section, &[]).filter(|it| it.share >= HALF)
+}
+
+/// The function whose own instructions per entry changed most. `None` if a function executed on one side only offsets its
+/// change: it may have absorbed that function's code. The pairs `offset` offset each other.
+pub fn dearest(section: &Section, offset: &[[String; 2]]) -> Option<Holder> {
     let first = section.contributions.get(*section.per_entry.first()?)?;
     let own = first.instructions.change();
-    let share = own / section.totals.kernel.change();
     let makes_up = |it: &&Contribution| {
         let is_one_sided = it.calls.as_ref().is_some_and(|calls| calls.only.is_some());
-        is_one_sided && it.instructions.change() / own < -HALF
+        let is_paired = || offset.iter().flatten().any(|name| *name == it.subject.to_string());
+        is_one_sided && it.instructions.change() / own < -HALF && !is_paired()
     };
-    if share < HALF || section.contributions.iter().any(|it| makes_up(&it)) {
+    if section.contributions.iter().any(|it| makes_up(&it)) {
         return None;
     }
     let entries = first.calls.as_ref()?.entries;
@@ -491,7 +498,7 @@ pub fn own(section: &Section) -> Option<Holder> {
         within: None,
         instructions,
         entries: Some(entries),
-        share,
+        share: own / section.totals.kernel.change(),
         parts: Vec::new(),
         parts_per_entry: false,
         callee: None,

@@ -8,7 +8,7 @@ use stats::Estimate;
 use super::asked::{Asked, asked};
 use super::contribution::{SeedContribution, of_function, plain};
 use super::counters;
-use super::equal;
+use super::equal::{self, AtEqualEntries};
 use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Contribution, Subject};
@@ -46,6 +46,9 @@ pub struct Section {
     pub counters: Vec<Counter>,
     /// The system calls and exceptions that ran, the most frequent first, without their instructions.
     pub asked: Vec<Asked>,
+    /// The functions that have no part in [`Totals::equal`], because the cost of their entries is luck, the largest change
+    /// first.
+    pub left_out: Vec<LeftOut>,
     /// How many figures were compared with luck.
     pub compared: Compared,
     /// Estimates of the changes on which verdicts rest: of the kernel's total, and at equal entries. `None` where luck is
@@ -113,6 +116,15 @@ impl Totals {
     }
 }
 
+/// A function that has no part in the figure at equal entries, because the cost of its entries is luck.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// The function's name, with its module.
+    pub function: String,
+    /// The change of its instructions at equal entries.
+    pub change: f64,
+}
+
 /// The growth of a counter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Counter {
@@ -130,7 +142,7 @@ pub fn section(
 ) -> Option<Section> {
     let total = sides.map(Tally::total);
     let of_total = |figures: &Sides<i128>| Some(figures.difference()?.of_total());
-    let equal = at_equal_entries(sides);
+    let (equal, left_out) = at_equal_entries(sides).unzip();
     let totals = Totals {
         all: of_total(&total)?,
         user: of_total(&sides.map(|tally| tally.user))?,
@@ -166,16 +178,26 @@ pub fn section(
         contributions,
         counters,
         asked: asked(sides),
+        left_out: left_out.unwrap_or_default(),
         compared,
         judged,
     })
 }
 
-fn at_equal_entries(sides: &Sides<Tally<'_>>) -> Option<Sides<Option<f64>>> {
-    let seeds = equal::instructions(sides.seeds.each_ref().map(|side| side.iter()))?;
+/// The instructions at equal entries of the seeds, and the functions that have no part in them, the largest change first.
+fn at_equal_entries(sides: &Sides<Tally<'_>>) -> Option<(Sides<Option<f64>>, Vec<LeftOut>)> {
+    let AtEqualEntries { seeds, left_out } =
+        equal::instructions(sides.seeds.each_ref().map(|side| side.iter()))?;
     let enough = seeds.iter().all(|side| side.len() >= FEWEST_FOR_LISTS as usize);
     let seeds = seeds.map(|side| side.into_iter().map(Some).collect());
-    Some(Sides { seeds, complete: sides.complete && enough })
+    let left_out = left_out.into_iter().map(|(function, change)| {
+        let Identity { name, module } = function;
+        let subject = Subject::Function { name: name.to_owned(), module: module.to_owned() };
+        LeftOut { function: subject.to_string(), change }
+    });
+    let mut left_out: Vec<LeftOut> = left_out.collect();
+    left_out.sort_by(|one, other| other.change.abs().total_cmp(&one.change.abs()));
+    Some((Sides { seeds, complete: sides.complete && enough }, left_out))
 }
 
 fn compared(contributions: &[Contribution], counters: &[Counter]) -> Compared {

@@ -301,9 +301,14 @@ pub fn moved<'a>(headlines: impl Iterator<Item = &'a Headline>, section: &Sectio
     pairs.flat_map(|[one, other]| [(one, other), (other, one)]).collect()
 }
 
-/// Returns the contributions that are not 0, the largest first. Two functions that may be one, or offset each other, stand
-/// together, by the change of both.
-pub fn ranked<'a>(section: &'a Section, moved: &Moved<'_>) -> Vec<&'a Contribution> {
+/// Returns the first contributions that are not 0, the largest first, and those that follow. Two functions that may be one,
+/// or offset each other, stand together, by the change of both. The first are `most`, or one more if it belongs to the
+/// last of them.
+pub fn ranked<'a>(
+    section: &'a Section,
+    moved: &Moved<'_>,
+    most: usize,
+) -> [Vec<&'a Contribution>; 2] {
     let all = &section.contributions[..changed(section)];
     let names = all.iter().enumerate().filter_map(|(place, it)| match &it.subject {
         Subject::Function { name, .. } => Some((&**name, place)),
@@ -319,15 +324,21 @@ pub fn ranked<'a>(section: &'a Section, moved: &Moved<'_>) -> Vec<&'a Contributi
         }
         _ => None,
     };
-    let mut ranked: Vec<(usize, &Contribution)> = all.iter().enumerate().collect();
-    ranked.sort_by_cached_key(|(place, it)| match other(it) {
+    let keyed = all.iter().enumerate().map(|(place, it)| match other(it) {
         Some(other) => {
             let both = it.change + all[*other].change;
-            (Reverse(both.unsigned_abs()), *place.min(other), *place)
+            ((Reverse(both.unsigned_abs()), place.min(*other)), place)
         }
-        None => (Reverse(it.change.unsigned_abs()), *place, *place),
+        None => ((Reverse(it.change.unsigned_abs()), place), place),
     });
-    ranked.into_iter().map(|(_, it)| it).collect()
+    let mut ranked: Vec<_> = keyed.collect();
+    ranked.sort_unstable();
+    let mut first = most.min(ranked.len());
+    if first > 0 && ranked.get(first).is_some_and(|(pair, _)| *pair == ranked[first - 1].0) {
+        first += 1;
+    }
+    let left = ranked.split_off(first);
+    [ranked, left].map(|them| them.into_iter().map(|(_, place)| &all[place]).collect())
 }
 
 /// Returns the number of contributions that are not 0. They come first.
@@ -336,13 +347,16 @@ pub fn changed(section: &Section) -> usize {
 }
 
 /// Returns the remarks on a function: how its code differs, that only one side executed it, that it was entered in
-/// parts, or which other function's change offsets its own.
-pub fn remark(it: &Contribution, moved: &Moved<'_>) -> String {
+/// parts, or which other function's change offsets its own. With `one_kernel` on both sides no side inlines what the other
+/// one calls.
+pub fn remark(it: &Contribution, moved: &Moved<'_>, one_kernel: bool) -> String {
     let is_in_both = it.is_in_both();
     let executed = match &it.calls {
         Some(Calls { only: Some(only), maybe, .. }) => {
             let other = maybe.as_ref().map(|it| excerpt(&it.to_string()));
             Some(match (only, other) {
+                (Only::Base, _) if one_kernel => "called only before".to_owned(),
+                (Only::New, _) if one_kernel => "called only now".to_owned(),
                 (Only::Base, None) if is_in_both => "called only before, or inlined now".to_owned(),
                 (Only::New, None) if is_in_both => "called only now, or inlined before".to_owned(),
                 (Only::Base, Some(other)) if is_in_both => {

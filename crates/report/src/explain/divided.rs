@@ -23,8 +23,8 @@ pub fn shares(it: &Headline, divided: &Divided) -> String {
     let over = tenths(elsewhere + parts.iter().map(|it| it.share).sum::<f64>() - 1.0);
     let hides = *offset_elsewhere >= HIDDEN;
     let named = match is_exceeded {
-        true => amounts(parts, elsewhere * it.kernel.change()),
-        false => percentages(parts, over, hides),
+        true => amounts(it, parts, elsewhere * it.kernel.change()),
+        false => percentages(it, parts, over, hides),
     };
     let hidden = if hides { ", where larger changes offset each other" } else { "" };
     let overlap = if over.abs() >= OVERLAP { " (one of them calls another)" } else { "" };
@@ -46,21 +46,25 @@ fn tenths(share: f64) -> f64 {
 }
 
 /// Formats the changes of the parts, and that of the `rest`.
-fn amounts(parts: &[Holder], rest: f64) -> String {
+fn amounts(it: &Headline, parts: &[Holder], rest: f64) -> String {
     let change = |it: &Holder| words::signed(it.instructions[1] - it.instructions[0], 0);
     let parts = parts.iter().map(|it| format!("{} {}, ", called(it), change(it)));
-    format!("{}elsewhere {}", parts.collect::<String>(), words::signed(rest, 0))
+    // After a function it could be read as elsewhere in that function.
+    let elsewhere = if it.function.is_some() { "elsewhere in the phase" } else { "elsewhere" };
+    format!("{}{elsewhere} {}", parts.collect::<String>(), words::signed(rest, 0))
 }
 
 /// Formats the shares of the parts and that of the rest, which is left out if it is 0 and `hides` nothing. They add up to
 /// 100 % as printed, and `over` more if one of the functions calls another.
-fn percentages(parts: &[Holder], over: f64, hides: bool) -> String {
+fn percentages(it: &Headline, parts: &[Holder], over: f64, hides: bool) -> String {
+    // After a function the change could be read as that function's.
+    let change = if it.function.is_some() { "the phase's change" } else { "the change" };
     let mut rest = 100.0 + over;
     let mut shares = Vec::new();
     for (place, part) in parts.iter().enumerate() {
         let share = tenths(part.share);
         rest -= share;
-        let of = if place == 0 { " of the change" } else { "" };
+        let of = if place == 0 { format!(" of {change}") } else { String::new() };
         shares.push(format!("{share:.1} %{of} in {}", called(part)));
     }
     if rest.abs() >= 0.05 || hides {

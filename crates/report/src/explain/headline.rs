@@ -7,6 +7,7 @@ use compare::{
 use model::{ENTRIES, OUTSIDE_PHASES};
 
 use super::divided::{ALL, called, shares};
+use super::equal;
 use super::figures::figures;
 use crate::ascii::{excerpt, few, shell_word};
 use crate::document::{self, Block, Cell, Column, note};
@@ -168,7 +169,7 @@ fn in_full(it: &Headline) -> Vec<String> {
     match &it.divided {
         Some(Divided { parts, .. }) => {
             let part = |of: &Holder| {
-                let own = own(of, PARTS_OF_PART);
+                let own = own(it, of, PARTS_OF_PART);
                 format!("{}: {}{own}", called(of), figures(of, false))
             };
             [headline(it)].into_iter().chain(parts.iter().map(part)).collect()
@@ -180,16 +181,19 @@ fn in_full(it: &Headline) -> Vec<String> {
 /// Returns the headline with the functions in the one that holds the change.
 fn with_functions(it: &Headline) -> String {
     let holder = it.function.as_ref().filter(|_| it.divided.is_none());
-    headline(it) + &holder.map(|holder| own(holder, PARTS)).unwrap_or_default()
+    let own = holder.map(|holder| own(it, holder, PARTS)).unwrap_or_default();
+    [headline(it) + &own].into_iter().chain(equal::beside(it)).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the headline, and a sentence on the largest functions in the one that holds the change. Where the change
-/// divides, returns a sentence with figures for each function between which it does, and such a list of the first one.
+/// divides, returns a sentence with figures for each function between which it does, and such a list of the first one
+/// after its figures.
 pub fn in_short(it: &Headline) -> Vec<String> {
     let list = |of: &Holder, within: String| {
         let parts = parts(of);
         let is_listed = parts.len() > 1;
-        is_listed.then(|| format!("Change{within}{}", listed(of, &parts, number_in_short(&parts))))
+        is_listed
+            .then(|| format!("Change{within}{}", listed(it, of, &parts, number_in_short(&parts))))
     };
     let tree = |of: &Holder| {
         let per_entry = if of.parts_per_entry { " per entry" } else { "" };
@@ -201,24 +205,25 @@ pub fn in_short(it: &Headline) -> Vec<String> {
     let rest: Vec<String> = match &it.divided {
         None => it.function.iter().filter_map(|of| list(of, String::new())).collect(),
         Some(Divided { parts, .. }) => {
-            let figures = parts.iter().map(|of| format!("{}: {}", called(of), figures(of, false)));
-            let first = parts.first();
-            let list = first.and_then(|of| list(of, format!(" in {}", called(of))));
-            figures.chain(list).collect()
+            let figures = |of: &Holder| format!("{}: {}", called(of), figures(of, false));
+            let list = parts.first().and_then(|of| list(of, format!(" in {}", called(of))));
+            let (first, others) = parts.split_at(parts.len().min(1));
+            let first = first.iter().map(figures).chain(list);
+            first.chain(others.iter().map(figures)).collect()
         }
     };
-    [headline(it)].into_iter().chain(tree).chain(rest).collect()
+    [headline(it)].into_iter().chain(equal::beside(it)).chain(rest).chain(tree).collect()
 }
 
-/// Divides the change of a holder between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
+/// Divides the change of a holder in `it` between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or
 /// there are fewer than two.
-fn own(holder: &Holder, fewest: usize) -> String {
+fn own(it: &Headline, holder: &Holder, fewest: usize) -> String {
     let parts = parts(holder);
     if parts.len() < 2 || fewest == 0 {
         return String::new();
     }
     let tree = in_tree(&parts).map(|it| format!(" Of this, {it}")).unwrap_or_default();
-    format!(" Change{}{tree}", listed(holder, &parts, number(&parts, fewest)))
+    format!(" Change{}{tree}", listed(it, holder, &parts, number(&parts, fewest)))
 }
 
 /// Returns the functions in a holder that changed.
@@ -226,11 +231,13 @@ fn parts(holder: &Holder) -> Vec<&OwnCost> {
     holder.parts.iter().filter(|it| change_of(it) != 0.0).collect()
 }
 
-/// Divides the change of a holder between these functions in it, this number by name. Follows the word `change`. Of a
-/// function that one side alone called, it says whether the other side's kernel has it: it may be inlined there.
-fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
+/// Divides the change of a holder in `it` between these functions in it, this number by name. Follows the word `change`. Of
+/// a function that one side alone called, it says whether the other side's kernel has it: it may be inlined there, unless
+/// both sides have one kernel.
+fn listed(it: &Headline, holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
     // A change that is printed as 0 has no name, but is a part of the sum.
     let is_shown = |it: &&&OwnCost| words::figure(change_of(it).abs(), 0) != "0";
+    let one_kernel = it.one_kernel;
     let shown = parts.iter().take(number).take_while(is_shown).count();
     let (named, others) = parts.split_at(shown);
     let of = |it: &&OwnCost| {
@@ -240,6 +247,8 @@ fn listed(holder: &Holder, parts: &[&OwnCost], number: usize) -> String {
             None => name,
         };
         let only = match (&it.with, it.own) {
+            (None, [0.0, _]) if one_kernel => Some("called there only now"),
+            (None, [_, 0.0]) if one_kernel => Some("called there only before"),
             (None, [0.0, _]) if it.code == Some(Code::New) => Some("new, or inlined before"),
             (None, [_, 0.0]) if it.code == Some(Code::Gone) => Some("gone, or inlined now"),
             (None, [0.0, _]) if it.is_on_both => Some("called there only now, or inlined before"),
@@ -326,7 +335,7 @@ pub fn table(headlines: &[Headline]) -> Block {
             let below = below.into_iter().filter(|it| !it.is_empty()).map(note).collect();
             vec![phase_name(&it.phase).into(), Cell { said, below, ..Cell::default() }]
         };
-        let said_of = |of: &Holder, most| [figures(of, it.at_equal_entries), own(of, most)];
+        let said_of = |of: &Holder, most| [figures(of, it.at_equal_entries), own(it, of, most)];
         let parts = it.divided.iter().flat_map(|it| &it.parts);
         let parts = parts.map(|part| row(called(part), said_of(part, PARTS_OF_PART).into()));
         let first = match (&it.function, &it.divided) {
@@ -334,13 +343,14 @@ pub fn table(headlines: &[Headline]) -> Block {
                 let share = format!("{:.1} % of the change in {}", 100.0 * of.share, called(of));
                 let most = if divided.is_some() { 0 } else { PARTS };
                 let divided = divided.as_ref().map(|parts| shares(it, parts) + ".");
-                let below = said_of(of, most).into_iter().chain(divided).collect();
+                let below = said_of(of, most).into_iter().chain(divided).chain(equal::beside(it));
+                let below = below.collect();
                 row(format!("{}, {share}", change(it)), below)
             }
             (None, Some(divided)) => {
                 row(format!("{}: {}", change(it), shares(it, divided)), vec![])
             }
-            (None, None) => row(format!("{}: {}", change(it), unnamed(it)), vec![]),
+            (None, None) => row(format!("{}: {}", change(it), unnamed(it)), equal::beside(it)),
         };
         [first].into_iter().chain(parts).collect::<Vec<Vec<Cell>>>()
     });

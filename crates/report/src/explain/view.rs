@@ -294,7 +294,8 @@ pub fn per_entry(
     limit: usize,
 ) -> Block {
     let ranked = section.per_entry.iter().filter_map(|&place| section.contributions.get(place));
-    let rows: Vec<_> = ranked.take(limit).filter_map(|it| cost(it, moved)).collect();
+    let rows: Vec<_> =
+        ranked.take(limit).filter_map(|it| cost(it, moved, explanation.one_kernel)).collect();
     let left = section.per_entry.len().saturating_sub(rows.len());
     let functions = section.contributions.iter().filter(|it| it.calls.is_some()).count();
     let foot = match (rows.len() + left, left) {
@@ -317,7 +318,7 @@ pub fn per_entry(
 }
 
 /// Returns the cells of a function in the ranking per entry.
-fn cost(it: &Contribution, moved: &Moved<'_>) -> Option<Vec<String>> {
+fn cost(it: &Contribution, moved: &Moved<'_>, one_kernel: bool) -> Option<Vec<String>> {
     let calls = it.calls.as_ref()?;
     let cost = calls.per_entry?;
     Some(vec![
@@ -328,7 +329,7 @@ fn cost(it: &Contribution, moved: &Moved<'_>) -> Option<Vec<String>> {
         figure(calls.entries.base),
         figure(calls.entries.new),
         signed(it.instructions.change(), 0),
-        format!("{}{}", excerpt(&it.subject.to_string()), remark(it, moved)),
+        format!("{}{}", excerpt(&it.subject.to_string()), remark(it, moved, one_kernel)),
     ])
 }
 
@@ -348,10 +349,13 @@ pub fn contributions(
         sum += change;
         whole(sum, unit) - before
     };
-    let ranked = ranked(section, moved);
-    let (shown, others) = ranked.split_at(ranked.len().min(limit));
+    let [shown, others] = ranked(section, moved, limit);
     let shown = shown.iter();
-    let rows: Vec<_> = shown.map(|it| contribution(it, rounded(it.change), unit, moved)).collect();
+    let row = |it: &&Contribution| {
+        let remark = remark(it, moved, explanation.one_kernel);
+        contribution(it, rounded(it.change), unit, &remark)
+    };
+    let rows: Vec<_> = shown.map(row).collect();
     let left = rounded(others.iter().map(|it| it.change).sum());
     let more = section.contributions.len() - rows.len();
     let mut foot = Vec::new();
@@ -368,7 +372,7 @@ pub fn contributions(
     ranking(&title, &[&heads[..1], &heads[3..]].concat(), rows, foot)
 }
 
-fn contribution(it: &Contribution, change: i128, unit: i128, moved: &Moved<'_>) -> Vec<String> {
+fn contribution(it: &Contribution, change: i128, unit: i128, remark: &str) -> Vec<String> {
     let split = it.calls.as_ref().and_then(|calls| calls.split);
     let split = split.map(|split| {
         let by_cost = whole(split.by_cost, unit);
@@ -378,14 +382,7 @@ fn contribution(it: &Contribution, change: i128, unit: i128, moved: &Moved<'_>) 
     let floor = floor(&it.instructions, 0);
     let luck = luck(&it.instructions).to_owned();
     let of = excerpt(&it.subject.to_string());
-    vec![
-        format!("{change:+}"),
-        by_cost,
-        by_number,
-        floor,
-        luck,
-        format!("{of}{}", remark(it, moved)),
-    ]
+    vec![format!("{change:+}"), by_cost, by_number, floor, luck, of + remark]
 }
 
 /// Writes the sum of the contributions, and whether it equals the change of the total. Both are exact.

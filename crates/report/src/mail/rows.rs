@@ -10,7 +10,7 @@ use super::{tables, work};
 use crate::ascii::{escape, few};
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, part, sentence};
-use crate::words::{decimal, name, phase_alone};
+use crate::words::{decimal, figure, name, phase_alone};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
@@ -194,8 +194,10 @@ fn counted(comparison: &Comparison, explained: &[Explained], shown: &[Shown<'_>]
     let more = what_undecided_needs(comparison, &open).map(sentence);
     let has_equal = shown.iter().any(|it| it.row.statistic == Statistic::Equal);
     let equal = has_equal.then(|| {
+        let counted = as_counted(comparison, shown);
         note(format!(
-            "{EQUAL} At equal entries: as if functions had been entered equally often on both sides."
+            "{EQUAL} At equal entries: as if functions had been entered equally often on both sides, and without \
+             functions whose entries cost by luck.{counted}"
         ))
     });
     let without = without_loops(comparison, shown).map(sentence);
@@ -326,6 +328,27 @@ fn phase(comparison: &Comparison, shown: &Shown<'_>) -> String {
     let mark = if shown.row.statistic == Statistic::Equal { EQUAL } else { "" };
     let row = Row { metric: format!("{}{mark}", phase_alone(shown.row)), ..shown.row.clone() };
     name(comparison, shown.table, &row)
+}
+
+/// Returns a sentence on the figures as counted of the rows at equal entries, for the first rows; empty if they are not
+/// known.
+fn as_counted(comparison: &Comparison, shown: &[Shown<'_>]) -> String {
+    let of = |it: &Shown<'_>| {
+        let phase = phase_alone(it.row);
+        let is_total = |row: &&Row| row.statistic == Statistic::Amean && phase_alone(row) == phase;
+        let row = it.table.rows.iter().find(is_total)?;
+        let figures = row.values().map(|value| Some(figure(value?, 0)));
+        let figures: Vec<String> = figures.collect::<Option<_>>()?;
+        let figures = figures.join(if figures.len() == 2 { " and " } else { ", " });
+        let row = Row { metric: phase.to_owned(), ..row.clone() };
+        Some(format!("{} {figures}", name(comparison, it.table, &row)))
+    };
+    let equal = shown.iter().filter(|it| it.row.statistic == Statistic::Equal);
+    let rows: Vec<String> = few(MOST_SAME, equal.filter_map(of));
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!(" As counted, where luck hides the change: {}.", rows.join("; ")),
+    }
 }
 
 /// Returns the undecided rows, each with its column.

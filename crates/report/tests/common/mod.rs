@@ -27,11 +27,14 @@ pub fn headline(phase: &str, kernel: Difference, function: Option<Holder>) -> He
         offset: Vec::new(),
         unit: "instructions".into(),
         at_equal_entries: false,
+        counted: None,
+        left_out: Vec::new(),
         followed: true,
         by_path: true,
         listed: true,
         only_cause: None,
         of_one_variant: false,
+        one_kernel: false,
     }
 }
 

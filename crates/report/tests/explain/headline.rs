@@ -1,6 +1,6 @@
 //! The first sentences: which functions hold the change of a phase.
 
-use compare::{Callee, Code, Difference, Divided, Headline, Holder, OwnCost};
+use compare::{Callee, Code, Difference, Divided, Headline, Holder, LeftOut, OwnCost};
 
 use super::{common, explained, kernels};
 
@@ -46,7 +46,12 @@ fn the_headline_comes_first() {
         headline("fill", 2398.4, Some(dearer)),
         headline("steady", 1009.7, Some(often)),
         headline("once", 14_010.0, Some(once.clone())),
-        Headline { at_equal_entries: true, ..headline("alike", 1010.0, Some(once)) },
+        Headline {
+            at_equal_entries: true,
+            counted: Some(Difference { base: 1500.0, new: 1200.0, floor: Some(400.0) }),
+            left_out: vec![LeftOut { function: "refill".into(), change: -116.0 }],
+            ..headline("alike", 1010.0, Some(once))
+        },
         headline("end", 1001.0, None),
         Headline { of_one_variant: true, ..headline("seeds", 1001.0, None) },
     ];
@@ -61,7 +66,8 @@ fn the_headline_comes_first() {
          97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. The rest is smaller than the phase's luck floor. Phase once: 14.0 times as \
          many kernel instructions, 99.0 % of the change in change_pte and what it calls: 120 before, 121 now (0.83 % more); 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, 99.0 % of the change in change_pte and what it calls: 120.00 per entry before, 121.00 \
-         now. Phase end: 0.10 % more kernel instructions: this may be luck. Phase seeds: 0.10 % more \
+         now. As counted: 1,500 before, 1,200 now (20.00 % fewer), which may be luck. Left out, because the cost of an entry \
+         is luck: refill (-116). Phase end: 0.10 % more kernel instructions: this may be luck. Phase seeds: 0.10 % more \
          kernel instructions: the seeds differ by luck. An entry is one call or other start of a function."
     );
     let page = report::explain_html(&explanation, &headlines, &paths, Some("steady"), None);
@@ -119,21 +125,8 @@ fn a_kernel_threads_function_has_totals() {
         moved: None,
     };
     let said = |callee| {
-        let headline = Headline {
-            phase: "merge".into(),
-            kernel: Difference { base: 346e6, new: 2_837_200.0, floor: Some(10.0) },
-            function: Some(Holder { callee, ..holder.clone() }),
-            divided: None,
-            asked: Vec::new(),
-            offset: Vec::new(),
-            unit: "instructions".into(),
-            at_equal_entries: false,
-            followed: true,
-            by_path: true,
-            listed: true,
-            only_cause: None,
-            of_one_variant: false,
-        };
+        let kernel = Difference { base: 346e6, new: 2_837_200.0, floor: Some(10.0) };
+        let headline = common::headline("merge", kernel, Some(Holder { callee, ..holder.clone() }));
         report::explain(&explanation, &[headline], None, 10).replace('\n', " ")
     };
     let beginning = "Phase merge: 99.18 % fewer kernel instructions, 100.0 % of the change in ksm_scan_thread and what it calls: \
@@ -222,25 +215,15 @@ fn a_change_that_divides_is_told_by_its_parts() {
         part("exit_mmap", 0.4556, None),
         part("do_syscall_64", -0.02, None),
     ];
+    let kernel = Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) };
     let headline = |complete, function: Option<Holder>| Headline {
-        phase: "run".into(),
-        kernel: Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) },
-        function,
         divided: Some(Divided {
             parts: parts.clone(),
             complete,
             elsewhere: 0.0898,
             offset_elsewhere: 0.04,
         }),
-        asked: Vec::new(),
-        offset: Vec::new(),
-        unit: "instructions".into(),
-        at_equal_entries: false,
-        followed: true,
-        by_path: true,
-        listed: true,
-        only_cause: None,
-        of_one_variant: false,
+        ..common::headline("run", kernel, function)
     };
     let said = |headline: &Headline| {
         let text = report::explain(&explanation, std::slice::from_ref(headline), None, 10);
@@ -276,6 +259,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let below = said(&headline(true, Some(part("sys", 1.0, None))));
     let caller =
         "100.0 % of the change in sys and what it calls: 1,000 before, 1,300 now (30.00 % more).";
+    let shares = shares.replace("of the change", "of the phase's change");
     assert!(below.starts_with(&format!("{begins}, {caller} {shares} {figures}")), "{below}");
     let page = report::explain_html(&explanation, std::slice::from_ref(&all), &paths, None, None);
     assert!(page.contains("45.6\u{a0}% in exit_mmap and what it calls"));

@@ -98,20 +98,12 @@ fn the_line_of_a_cause_is_named() {
 #[test]
 fn a_single_cause_is_the_first_answer() {
     let explanation = marked(&[kernels::PLANTED]);
+    let kernel = Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) };
     let headline = |only_cause: Option<&str>| Headline {
-        phase: "run".into(),
-        kernel: Difference { base: 1000.0, new: 1300.0, floor: Some(10.0) },
-        function: None,
-        divided: None,
-        asked: Vec::new(),
-        offset: Vec::new(),
-        unit: "instructions".into(),
-        at_equal_entries: false,
         followed: false,
-        by_path: true,
         listed: false,
         only_cause: only_cause.map(str::to_owned),
-        of_one_variant: false,
+        ..common::headline("run", kernel, None)
     };
     let said = |headline: Headline| {
         let text = report::explain(&explanation, &[headline], None, 10);
