@@ -1,5 +1,7 @@
 //! Exact mode: what a boot needs besides the kernel and the initramfs.
 
+use code::Piece;
+use kernelfiles::allocators::{is_kmalloc, is_per_cpu};
 use machine::{Exact, Plugin, Transfers};
 use model::Experiment;
 use plan::schedule::Slot;
@@ -37,7 +39,15 @@ fn transfers(experiment: &Experiment, code: &KernelCode) -> Transfers {
     let layout = memory
         .and_then(Memory::layout)
         .map(|it| [it.page, it.head, it.kind, it.slab, it.cache, it.size, it.name]);
+    let functions = |is_wanted: fn(&str) -> bool| -> Vec<u64> {
+        let all = code.symbols.functions().map(|(symbol, _)| (symbol.address, &symbol.name));
+        let parts = all.map(|(address, name)| (address, code::Symbol::of(name)));
+        let wanted = parts.filter(|(_, it)| it.piece == Piece::Whole && is_wanted(it.name));
+        wanted.map(|(address, _)| address).collect()
+    };
     Transfers {
+        allocators: functions(is_kmalloc),
+        per_cpu_allocators: functions(is_per_cpu),
         homes: experiment.machine.topology.homes(),
         layout,
         per_cpu: memory.and_then(Memory::per_cpu),

@@ -232,10 +232,15 @@ pub enum Object {
     Other,
     /// The kernel's image, at this address.
     Image(u64),
-    /// A CPU's copy of a per-CPU variable, at this place among all of them. Behind them are those that were allocated.
+    /// A CPU's copy of a per-CPU variable, at this place among all of them. Behind them are those of modules, and what was
+    /// allocated.
     PerCpu(u64),
     /// An object of the slab cache with this number in [`Profile::caches`], at this offset.
     Slab(u32, u32),
+    /// An object of a slab cache of `kmalloc`, which was allocated by the call that returns to this address, at this offset.
+    Allocated(u64, u32),
+    /// The same of per-CPU memory that was allocated.
+    AllocatedPerCpu(u64, u32),
 }
 
 /// Lines that a CPU took from others, and how many of them were special.

@@ -8,6 +8,7 @@
 //! Counters are `i64`. The kernel prints `unsigned long`. A value above `i64::MAX` nearly always was a small negative
 //! number in the kernel, and wraps to it.
 
+pub mod allocators;
 pub mod buddyinfo;
 pub mod catalogue;
 pub mod config;

@@ -71,6 +71,10 @@ pub struct Transfers {
     pub layout: Option<[u64; 7]>,
     /// The place of `this_cpu_off` among the per-CPU variables, and their size in bytes; `None` if they are not known.
     pub per_cpu: Option<(u64, u64)>,
+    /// The addresses at which the kernel's functions begin that return memory of `kmalloc`.
+    pub allocators: Vec<u64>,
+    /// Those of functions that return per-CPU memory.
+    pub per_cpu_allocators: Vec<u64>,
 }
 
 impl Transfers {
@@ -80,11 +84,16 @@ impl Transfers {
             numbers.join(separator)
         };
         let homes: Vec<u64> = self.homes.iter().map(|home| u64::from(*home)).collect();
-        let layout = self.layout.map(|it| format!(",layout={}", listed(&it, ":")));
-        let per_cpu =
-            self.per_cpu.map(|(base, size)| format!(",per-cpu={}", listed(&[base, size], ":")));
-        let [layout, per_cpu] = [layout, per_cpu].map(Option::unwrap_or_default);
-        format!(",transfers={}{layout}{per_cpu}", listed(&homes, "."))
+        let known = [
+            ("layout", self.layout.map(Vec::from)),
+            ("per-cpu", self.per_cpu.map(|(base, size)| vec![base, size])),
+            ("allocators", Some(self.allocators.clone())),
+            ("per-cpu-allocators", Some(self.per_cpu_allocators.clone())),
+        ];
+        let known = known.iter().filter_map(|(key, numbers)| Some((key, numbers.as_ref()?)));
+        let known = known.filter(|(_, numbers)| !numbers.is_empty());
+        let known = known.map(|(key, numbers)| format!(",{key}={}", listed(numbers, ":")));
+        format!(",transfers={}{}", listed(&homes, "."), known.collect::<String>())
     }
 }
 

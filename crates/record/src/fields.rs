@@ -51,7 +51,7 @@ pub fn costs(
     let mut fields = BTreeMap::<_, Vec<Cell>>::new();
     for (number, cpu) in (0..).zip(&phase.cpus) {
         for count in cpu.transfers.iter().filter(|it| it.address != counted::PROGRAM) {
-            let name = || memory.name(count.object, caches);
+            let name = || memory.name(count.object, caches, symbols);
             let field: &String = names.entry(count.object).or_insert_with(name);
             let function = name_of(symbols.find(count.address));
             let mut place = (field.clone(), function);
@@ -104,7 +104,14 @@ mod tests {
         let cpu = |transfers: Vec<TransferCount>| Cpu { transfers, ..Cpu::default() };
         let cpus = vec![
             cpu(vec![count(PROGRAM, Object::User, 100, 0), count(104, jiffies, 3, 1)]),
-            cpu(vec![count(108, jiffies, 5, 0), count(204, slab, 2, 2)]),
+            cpu(vec![
+                count(108, jiffies, 5, 0),
+                count(204, slab, 2, 2),
+                // The calls of two copies of a function, the second of which is the last instruction.
+                count(204, Object::Allocated(110, 9), 4, 0),
+                count(204, Object::Allocated(200, 8), 1, 0),
+                count(204, Object::Allocated(5, 0), 1, 0),
+            ]),
         ];
         Phase { cpus, ..Phase::default() }
     }
@@ -116,7 +123,8 @@ mod tests {
             name: name.to_owned(),
             module: String::new(),
         };
-        let symbols = Symbols::of([("f", 100), ("g", 200)].into_iter().map(function));
+        let symbols =
+            Symbols::of([("f", 100), ("f.isra.0", 120), ("g", 200)].into_iter().map(function));
         let profiling = Profiling { transfers: true, ..Profiling::default() };
         let mut table = exact_cost::table_with_classes(Architecture::X86_64, &profiling);
         let memory = Memory::read(b"", MEMORY);
@@ -132,7 +140,12 @@ mod tests {
             }
             other => panic!("{other:?}"),
         });
-        let expected = [("[kmalloc-64+0x8]", "g", 2, 2), ("jiffies", "f", 8, 1)];
+        let expected = [
+            ("[kmalloc-64+0x8]", "g", 2, 2),
+            ("jiffies", "f", 8, 1),
+            ("kmalloc+0x0 from [unknown]", "g", 1, 0),
+            ("kmalloc+0x8 from f", "g", 5, 0),
+        ];
         let expected = expected.map(|(field, function, all, remote)| {
             (field.to_owned(), function.to_owned(), all, remote)
         });
@@ -144,6 +157,6 @@ mod tests {
         let phase = phase();
         let all = |cpu: usize, privilege| sum(&phase.cpus[cpu], privilege).all;
         let sums = Privilege::ALL.map(|it| [all(0, it), all(1, it)]);
-        assert_eq!(sums, [[3, 7], [100, 0], [0, 0]]);
+        assert_eq!(sums, [[3, 13], [100, 0], [0, 0]]);
     }
 }

@@ -1,7 +1,7 @@
 //! Names what lies in the kernel's memory: fields of types, variables, and what else the plugin could tell.
 
 use flight::profile::Object;
-use kernelfiles::kallsyms::Variables;
+use kernelfiles::kallsyms::{Symbols, Variables};
 use kernels::types::{MemoryLayout, Types};
 
 /// What the host knows of a kernel's memory.
@@ -31,8 +31,9 @@ impl Memory {
         self.types.as_ref()?.per_cpu()
     }
 
-    /// The name of what the plugin found: a field, a variable, or words in brackets. `caches` are the names of slab caches.
-    pub fn name(&self, object: Object, caches: &[String]) -> String {
+    /// The name of what the plugin found: a field, a variable, the place in what a function allocated, or words in
+    /// brackets. `caches` are the names of slab caches, and `symbols` the kernel's functions.
+    pub fn name(&self, object: Object, caches: &[String], symbols: &Symbols) -> String {
         let types = self.types.as_ref();
         match object {
             Object::Unknown => UNKNOWN.to_owned(),
@@ -51,6 +52,9 @@ impl Memory {
                 Some(name) => format!("per-CPU {name}"),
                 None => "[per-CPU, allocated]".to_owned(),
             },
+            // The size of the cache is left out: kernels may need another one for the same.
+            Object::Allocated(site, offset) => allocated("kmalloc", offset, site, symbols),
+            Object::AllocatedPerCpu(site, offset) => allocated("per-CPU", offset, site, symbols),
             Object::Slab(cache, offset) => {
                 let Some(cache) = caches.get(cache as usize) else { return UNKNOWN.to_owned() };
                 let field = types.and_then(|types| types.field_of_cache(cache, offset.into()));
@@ -61,4 +65,12 @@ impl Memory {
             }
         }
     }
+}
+
+/// The name of a place in what the call allocated that returns to `site`.
+fn allocated(what: &str, offset: u32, site: u64, symbols: &Symbols) -> String {
+    // The last byte of the call. Nothing of its function may follow it.
+    let function = symbols.find(site.wrapping_sub(1));
+    let function = function.map_or(UNKNOWN, |it| code::Symbol::of(&it.name).name);
+    format!("{what}+{:#x} from {function}", offset / 8 * 8)
 }

@@ -25,6 +25,10 @@ pub struct Arguments {
     pub layout: Option<Layout>,
     /// `per-cpu=BASE:SIZE`: the kernel's per-CPU variables.
     pub per_cpu: Option<PerCpu>,
+    /// `allocators=ADDRESS:ADDRESS...`: the kernel's functions that return memory of `kmalloc`.
+    pub allocators: Vec<u64>,
+    /// `per-cpu-allocators=ADDRESS:ADDRESS...`: those that return per-CPU memory. Their first argument is its size.
+    pub per_cpu_allocators: Vec<u64>,
 }
 
 /// Offsets in the kernel's descriptors of memory, in bytes.
@@ -82,7 +86,8 @@ pub enum ArgumentError {
     /// The argument is unknown or has an invalid value.
     #[error(
         "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off, turn=NUMBER, \
-         transfers=NODE.NODE..., layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME, per-cpu=BASE:SIZE"
+         transfers=NODE.NODE..., layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME, per-cpu=BASE:SIZE, \
+         allocators=ADDRESS:ADDRESS..., per-cpu-allocators=ADDRESS:ADDRESS..."
     )]
     Unknown(String),
 }
@@ -93,6 +98,7 @@ impl Arguments {
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
         let (mut nodes, mut switch, mut turn) = (Vec::new(), None, None);
         let (mut transfers, mut layout, mut per_cpu) = (None, None, None);
+        let (mut allocators, mut per_cpu_allocators) = (Vec::new(), Vec::new());
         let (mut stacks, mut each) = (false, false);
         for word in words {
             let unknown = || ArgumentError::Unknown(word.clone());
@@ -108,10 +114,25 @@ impl Arguments {
                 ("transfers", value) => transfers = Some(homes(value).ok_or_else(unknown)?),
                 ("layout", value) => layout = Some(self::layout(value).ok_or_else(unknown)?),
                 ("per-cpu", value) => per_cpu = Some(self::per_cpu(value).ok_or_else(unknown)?),
+                ("allocators", value) => allocators = numbers(value).ok_or_else(unknown)?,
+                ("per-cpu-allocators", value) => {
+                    per_cpu_allocators = numbers(value).ok_or_else(unknown)?;
+                }
                 _ => return Err(unknown()),
             }
         }
-        Ok(Self { nodes, switch, stacks, each, turn, transfers, layout, per_cpu })
+        Ok(Self {
+            nodes,
+            switch,
+            stacks,
+            each,
+            turn,
+            transfers,
+            layout,
+            per_cpu,
+            allocators,
+            per_cpu_allocators,
+        })
     }
 }
 
@@ -182,7 +203,7 @@ mod tests {
     fn all_arguments_are_read() {
         let words = "node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
                      switch=0xffffffff81002000:2456:3032 stacks=on each=on turn=1000 transfers=0.1 layout=64:8:0x30:0xf5:8:24:96 \
-                     per-cpu=0x10:0x1000";
+                     per-cpu=0x10:0x1000 allocators=0x20:0x30 per-cpu-allocators=0x40";
         let node = |start, end| (0, start..end);
         assert_eq!(
             parse(words),
@@ -203,6 +224,8 @@ mod tests {
                     name: 96,
                 }),
                 per_cpu: Some(PerCpu { base: 0x10, size: 0x1000 }),
+                allocators: vec![0x20, 0x30],
+                per_cpu_allocators: vec![0x40],
             })
         );
     }
@@ -212,7 +235,7 @@ mod tests {
         for wrong in [
             "node=0:5-5", "node=x:0-1", "node=128:0-1", "accesses=on", "out=p", "switch=1:2",
             "stacks=1", "turn=0", "x", "transfers=0.x", "layout=0:8:48:245:8:24:96",
-            "layout=64:8:48:400:8:24:96", "per-cpu=2:2",
+            "layout=64:8:48:400:8:24:96", "per-cpu=2:2", "allocators=x",
         ] {
             let error = Err(ArgumentError::Unknown(wrong.into()));
             assert_eq!(parse(&format!("stacks=on {wrong}")), error);

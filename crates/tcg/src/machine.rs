@@ -88,6 +88,10 @@ pub enum Probe {
     Flush,
     /// A branch begins, which has this number in its segment.
     Branch(u64),
+    /// A function of the kernel that allocates memory begins. It may be per-CPU memory.
+    Allocation { per_cpu: bool },
+    /// A function of the kernel returns.
+    Return,
     /// A function of the kernel's image begins at this address.
     Function(u64),
     /// A block of kernel instructions outside of its image begins at this address.

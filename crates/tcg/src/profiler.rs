@@ -197,6 +197,11 @@ impl<A: Architecture> Profiler<A> {
         let flow = match probe {
             Probe::Branch(number) => return self.branches(machine, number),
             Probe::Flush => return self.transfers.iter().for_each(|all| all.flushes(at.cpu)),
+            Probe::Allocation { per_cpu } => {
+                let begins = |all: &TransferCounts<A>| all.begins_to_allocate(machine, per_cpu);
+                return self.transfers.iter().for_each(begins);
+            }
+            Probe::Return => return self.transfers.iter().for_each(|all| all.returns(machine)),
             Probe::Mark => return self.mark(machine),
             Probe::Tick => return self.tick(machine),
             Probe::Interrupt(vector) => return self.interrupted(machine, vector),

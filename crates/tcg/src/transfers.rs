@@ -5,9 +5,11 @@ mod directory;
 mod filter;
 mod lines;
 mod objects;
+mod sites;
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flight::profile::{BEYOND, MAX_TRANSFERS, Object, TransferCount, Transfers};
@@ -20,10 +22,15 @@ use crate::observer::{At, Observer, Slice};
 use directory::{LINE, MOST_CPUS, Transfer, split};
 use lines::Lines;
 use objects::Objects;
+use sites::Returns;
 
 /// The counts of all CPUs.
 pub struct TransferCounts<A> {
     lines: Lines,
+    /// The beginnings of the kernel's functions that allocate memory, and whether it is per-CPU memory.
+    allocators: HashMap<u64, bool>,
+    /// Whether any of them runs.
+    allocates: AtomicBool,
     counts: Mutex<Counts>,
     architecture: PhantomData<A>,
 }
@@ -41,8 +48,45 @@ impl<A: Architecture> TransferCounts<A> {
         let nodes: Vec<u16> = homes.iter().copied().take(MOST_CPUS).collect();
         let objects = Objects::new(arguments.layout, arguments.per_cpu, cpus);
         let counts = Counts { objects, cpus: vec![HashMap::default(); nodes.len()] };
-        let lines = Lines::new(&nodes);
-        Some(Self { lines, counts: Mutex::new(counts), architecture: PhantomData })
+        let (lines, allocates) = (Lines::new(&nodes), AtomicBool::new(false));
+        let [general, per_cpu] = [&arguments.allocators, &arguments.per_cpu_allocators];
+        let general = general.iter().map(|begin| (*begin, false));
+        let allocators = general.chain(per_cpu.iter().map(|begin| (*begin, true))).collect();
+        let (counts, architecture) = (Mutex::new(counts), PhantomData);
+        Some(Self { lines, allocators, allocates, counts, architecture })
+    }
+
+    /// Whether per-CPU memory is allocated by the function that begins at this address; `None` if it allocates none.
+    pub fn allocator(&self, address: u64) -> Option<bool> {
+        self.allocators.get(&address).copied()
+    }
+
+    /// A function that allocates memory begins.
+    pub fn begins_to_allocate(&self, machine: &impl Machine, per_cpu: bool) {
+        let what = match per_cpu {
+            true => A::argument(machine).map(Returns::PerCpu),
+            false => Some(Returns::Object),
+        };
+        let slot = machine.register(A::STACK_POINTER);
+        if let (Some(what), Some(slot)) = (what, slot)
+            && let Some(returns_to) = machine.read(slot)
+        {
+            let mut counts = self.lock();
+            counts.objects.sites.begins(slot, u64::from_le_bytes(returns_to), what);
+            self.allocates.store(true, Relaxed);
+        }
+    }
+
+    /// A function of the kernel returns. Most often none allocates, and no lock is taken.
+    #[inline(always)]
+    pub fn returns(&self, machine: &impl Machine) {
+        if self.allocates.load(Relaxed)
+            && let Some(slot) = machine.register(A::STACK_POINTER)
+        {
+            let sites = &mut self.lock().objects.sites;
+            sites.returns(slot, || A::returned(machine));
+            self.allocates.store(!sites.is_idle(), Relaxed);
+        }
     }
 
     /// The instruction at `by` makes an access. If it `locks`, its load already takes the line to write.
@@ -118,5 +162,75 @@ impl<A: Architecture> Observer for TransferCounts<A> {
             cpu.transfers.sort_unstable_by_key(|it| (it.address, it.object));
         }
         slice.caches = all.objects.take_names();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flight::profile::{Cpu, Phase};
+
+    use super::*;
+    use crate::arch::X86_64;
+    use crate::machine::fake::{Fake, FakeAccess};
+    use crate::running::Running;
+
+    const MEMORY: u64 = 0xff11_0000_0000_0000;
+    const PAGES: u64 = 0xffd4_0000_0000_0000;
+    const CACHE: u64 = MEMORY + 0x8000;
+    const STACK: u64 = 0xffa0_0000_0001_3f00;
+    const SITE: u64 = 0xffff_ffff_8123_4567;
+
+    /// Counts of two CPUs, and a machine whose page 4 is a slab of `kmalloc`.
+    fn counts() -> (TransferCounts<X86_64>, Fake) {
+        let words = ["transfers=0.1", "allocators=0x20", "per-cpu-allocators=0x30"];
+        let words = words.into_iter().chain(["layout=64:8:48:245:8:24:96"]).map(str::to_owned);
+        let arguments = Arguments::parse(&words.collect::<Vec<_>>()).unwrap();
+        let mut machine = Fake::new(X86_64::REGISTERS);
+        let page = PAGES + 4 * 64;
+        for (address, word) in [
+            (page + 8, CACHE),
+            (page + 48, 0xf500_0000),
+            (CACHE + 24, 256),
+            (CACHE + 96, CACHE + 0x100),
+            (STACK, SITE),
+        ] {
+            machine.write(address, &u64::to_le_bytes(word));
+        }
+        machine.write(CACHE + 0x100, b"kmalloc-256\0");
+        (TransferCounts::new(&arguments, 2).unwrap(), machine)
+    }
+
+    #[test]
+    fn what_cpus_take_is_counted_by_who_allocated_it() {
+        let (counts, mut machine) = counts();
+        assert_eq!(
+            [0x20, 0x30, 0x40].map(|it| counts.allocator(it)),
+            [Some(false), Some(true), None]
+        );
+        machine.set("rsp", STACK);
+        counts.begins_to_allocate(&machine, false);
+        // Another function returns, then this one.
+        for (stack, value) in [(STACK - 64, MEMORY + 0x4000), (STACK, MEMORY + 0x4100)] {
+            machine.set("rsp", stack);
+            machine.set("rax", value);
+            counts.returns(&machine);
+        }
+        let running = Running::new();
+        let access = |cpu: usize, offset: u64, store: bool| {
+            let (address, physical) = (MEMORY + 0x4100 + offset, Some(0x4100 + offset));
+            let access = FakeAccess { physical, store, ..FakeAccess::load(address, 0) };
+            counts.accesses(&machine, At { cpu, running: &running }, (7, false), &access);
+        };
+        access(0, 8, true);
+        access(1, 8, false);
+        let cpus = vec![Cpu::default(); 2];
+        let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, ..Slice::default() };
+        counts.cut(&mut slice);
+        let taken = |cpu: usize| &slice.counts.cpus[cpu].transfers[..];
+        let object = Object::Allocated(SITE, 8);
+        let line = Transfers { all: 1, remote: 1, ..Transfers::default() };
+        let line = [TransferCount { address: 7, object, transfers: line }];
+        assert_eq!((taken(0), taken(1)), (&[][..], &line[..]));
+        assert_eq!(slice.caches, ["kmalloc-256"]);
     }
 }

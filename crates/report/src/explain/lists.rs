@@ -75,7 +75,7 @@ pub fn fields(explanation: &Explanation, section: &Section, limit: usize) -> Opt
     (!all.is_empty()).then(|| ranking(&title, &HEADS, rows, foot))
 }
 
-/// Says which share of the transfers on both sides has the name of a field or a variable.
+/// Says which share of the transfers on both sides has the name of a field, a variable or an allocation.
 fn named(all: &[FieldCost]) -> Option<String> {
     let sum = |wanted: &dyn Fn(&FieldCost) -> bool| -> f64 {
         let own = all.iter().filter(|it| wanted(it));
@@ -87,7 +87,7 @@ fn named(all: &[FieldCost]) -> Option<String> {
     (every > 0.0).then(|| {
         let percent = |part: f64| format!("{:.1} %", 100.0 * part / every);
         format!(
-            "{} of them have the name of a field or a variable, {} are of unknown memory; the function in \
+            "{} of them have the name of a field, a variable or an allocation, {} are of unknown memory; the function in \
              brackets takes most of the lines",
             percent(named),
             percent(unknown)

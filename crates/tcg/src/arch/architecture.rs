@@ -39,6 +39,16 @@ pub trait Architecture: Debug + Send + Sync + 'static {
         None
     }
 
+    /// The first argument of a function, at its first instruction; `None` if it is not known.
+    fn argument(_: &impl Machine) -> Option<u64> {
+        None
+    }
+
+    /// The value that a function returns, at its last instruction; `None` if it is not known.
+    fn returned(_: &impl Machine) -> Option<u64> {
+        None
+    }
+
     /// The privilege of the code at `address`, which is about to be executed.
     fn privilege(address: u64, machine: &impl Machine) -> Privilege;
 

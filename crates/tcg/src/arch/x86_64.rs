@@ -50,6 +50,14 @@ impl Architecture for X86_64 {
         registers::per_cpu_base(machine)
     }
 
+    fn argument(machine: &impl Machine) -> Option<u64> {
+        machine.register(registers::RDI)
+    }
+
+    fn returned(machine: &impl Machine) -> Option<u64> {
+        machine.register(registers::RAX)
+    }
+
     fn privilege(address: u64, machine: &impl Machine) -> Privilege {
         registers::privilege(address, machine)
     }

@@ -59,6 +59,8 @@ impl<A: Architecture> Trace<A> {
             transfers: (cpus > 1).then(|| vec![0; usize::from(cpus)]),
             layout: None,
             per_cpu: None,
+            allocators: Vec::new(),
+            per_cpu_allocators: Vec::new(),
         };
         let file = NamedTempFile::new().unwrap();
         let mut machine = Fake::new(A::REGISTERS);

@@ -53,9 +53,15 @@ impl<A: Architecture> Profiler<A> {
             if self.accesses.is_some() {
                 instruction.after_access(AccessProbe::Count(privilege));
             }
-            if self.transfers.is_some() {
+            if let Some(transfers) = &self.transfers {
                 if flushes {
                     instruction.before(Probe::Flush);
+                }
+                if let Some(per_cpu) = transfers.allocator(address) {
+                    instruction.before(Probe::Allocation { per_cpu });
+                }
+                if privilege == Privilege::Kernel && special == Some(Special::Return) {
+                    instruction.before(Probe::Return);
                 }
                 let by = if privilege == Privilege::Kernel { address } else { PROGRAM };
                 instruction.after_access(match class {

@@ -117,6 +117,11 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
             Probe::Block(address) => (before!(Probe::Block), Nothing, address),
             Probe::Flush => (before!(|_| Probe::Flush), Nothing, 0),
             Probe::Branch(number) => (before!(Probe::Branch), Nothing, number),
+            Probe::Allocation { per_cpu } => {
+                let callback = before!(|number| Probe::Allocation { per_cpu: number != 0 });
+                (callback, Registers, per_cpu.into())
+            }
+            Probe::Return => (before!(|_| Probe::Return), Registers, 0),
             Probe::Function(address) => (before!(Probe::Function), Registers, address),
             Probe::Outside(address) => (before!(Probe::Outside), Registers, address),
             Probe::InterruptReturn => (before!(|_| Probe::InterruptReturn), Registers, 0),

@@ -9,9 +9,12 @@ use crate::arch::{Architecture, Region};
 use crate::arguments::{Layout, PerCpu, SlabMark};
 use crate::machine::Machine;
 use crate::transfers::PAGE;
+use crate::transfers::sites::Sites;
 
 /// The longest name of a slab cache. Longer ones are cut.
 const LONGEST_NAME: u64 = 48;
+/// How the names of the slab caches of `kmalloc` begin (`mm/slab_common.c`, `create_kmalloc_caches`).
+const GENERAL: &str = "kmalloc-";
 
 /// A slab cache.
 #[derive(Clone, Copy)]
@@ -20,6 +23,8 @@ struct Cache {
     number: u32,
     /// The distance from one object to the next, in bytes.
     size: u64,
+    /// Whether its objects have no type: it is one of `kmalloc`.
+    is_general: bool,
 }
 
 /// A CPU's copies of the per-CPU variables.
@@ -47,14 +52,16 @@ pub struct Objects {
     caches: HashMap<u64, Cache>,
     /// The names of those that are not written yet.
     names: Vec<String>,
+    /// Who allocated the objects of `kmalloc`.
+    pub sites: Sites,
 }
 
 impl Objects {
     /// Reads descriptors of this layout, in a machine with this number of CPUs.
     pub fn new(layout: Option<Layout>, per_cpu: Option<PerCpu>, cpus: u16) -> Self {
-        let (caches, names) = Default::default();
+        let (caches, names, sites) = Default::default();
         let copies = vec![Copies::default(); cpus.into()];
-        Self { layout, per_cpu, copies, caches, names }
+        Self { layout, per_cpu, copies, caches, names, sites }
     }
 
     /// What lies at a virtual address, which has this physical address.
@@ -66,32 +73,47 @@ impl Objects {
     ) -> Object {
         match A::region(address) {
             Region::User => Object::User,
-            Region::Mapped => Object::Mapped,
+            Region::Mapped => self.allocated_per_cpu(address).unwrap_or(Object::Mapped),
             Region::Image => Object::Image(address),
             Region::Unknown => Object::Unknown,
             Region::Pages(first) => self.layout.map_or(Object::Unknown, |layout| {
                 Object::Page(((address - first) % layout.page) as u32)
             }),
             Region::Memory { pages } => {
-                let object = self.in_memory::<A>(machine, pages, physical);
-                match object {
-                    Some(object @ Object::Slab(..)) => object,
-                    _ => {
-                        let variable = self.per_cpu_variable::<A>(machine, address);
-                        variable.or(object).unwrap_or(Object::Unknown)
-                    }
+                let object = self.in_memory::<A>(machine, pages, (address, physical));
+                if let Some(known @ (Object::Slab(..) | Object::Allocated(..))) = object {
+                    return known;
                 }
+                let variable = self.per_cpu_variable::<A>(machine, address);
+                let own = match variable {
+                    Some(Object::PerCpu(place)) if self.is_variable(place) => variable,
+                    _ => self.allocated_per_cpu(address).or(variable),
+                };
+                own.or(object).unwrap_or(Object::Unknown)
             }
         }
     }
 
-    /// What lies at a physical address, according to the descriptor of its page. Descriptors begin at `pages`. `None` if
-    /// they cannot be read.
+    /// Whether a variable can be at this place among the per-CPU variables, and not what was allocated behind them.
+    fn is_variable(&self, place: u64) -> bool {
+        self.per_cpu.is_some_and(|per_cpu| place < per_cpu.size)
+    }
+
+    /// The per-CPU memory that was allocated and of which a CPU's copy is at this address.
+    fn allocated_per_cpu(&self, address: u64) -> Option<Object> {
+        let bases = self.copies.iter().map(|copies| copies.base).filter(|base| *base != 0);
+        let mut pointers = bases.map(|base| address.wrapping_sub(base));
+        let (site, offset) = pointers.find_map(|pointer| self.sites.find_per_cpu(pointer))?;
+        Some(Object::AllocatedPerCpu(site, offset as u32))
+    }
+
+    /// What lies at a virtual and physical address, according to the descriptor of its page. Descriptors begin at `pages`.
+    /// `None` if they cannot be read.
     fn in_memory<A: Architecture>(
         &mut self,
         machine: &impl Machine,
         pages: u64,
-        physical: u64,
+        (address, physical): (u64, u64),
     ) -> Option<Object> {
         let layout = self.layout?;
         let own = pages + physical / PAGE * layout.page;
@@ -112,10 +134,14 @@ impl Objects {
             return Some(Object::Other);
         }
         let cache = word(machine, head.wrapping_add(layout.cache))?;
-        let Cache { number, size } = self.cache(machine, cache)?;
+        let Cache { number, size, is_general } = self.cache(machine, cache)?;
         let first = head.checked_sub(pages)? / layout.page * PAGE;
         let offset = physical.checked_sub(first)? % size;
-        Some(Object::Slab(number, offset as u32))
+        let site = if is_general { self.sites.find(address - offset) } else { None };
+        Some(match site {
+            Some(site) => Object::Allocated(site, offset as u32),
+            None => Object::Slab(number, offset as u32),
+        })
     }
 
     /// The slab cache with the descriptor at this address.
@@ -135,7 +161,8 @@ impl Objects {
         if size == 0 || number == MAX_CACHES {
             return None;
         }
-        let cache = Cache { number: number as u32, size: size.into() };
+        let is_general = name.starts_with(GENERAL);
+        let cache = Cache { number: number as u32, size: size.into(), is_general };
         self.caches.insert(address, cache);
         self.names.push(name);
         Some(cache)
@@ -199,6 +226,7 @@ mod tests {
     use super::*;
     use crate::arch::X86_64;
     use crate::machine::fake::Fake;
+    use crate::transfers::sites::Returns;
 
     /// The kernel's map of all memory, and the descriptors of its pages, on a machine with five levels of page tables.
     const MEMORY: u64 = 0xff11_0000_0000_0000;
@@ -288,6 +316,37 @@ mod tests {
             Object::PerCpu(0x2000 + 0x8fff)
         );
         assert_eq!(find(&mut objects, &machine, 0x10_2000 + 0x9000), Object::Unknown);
+    }
+
+    #[test]
+    fn memory_without_a_type_is_named_by_who_allocated_it() {
+        let (mut objects, mut machine) = objects(SlabMark::Type(0xf5));
+        machine.write(CACHE + 0x100, b"kmalloc-192\0");
+        let slot = 0xffa0_0000_0001_0000;
+        let allocate = |objects: &mut Objects, what, value| {
+            objects.sites.begins(slot, 77, what);
+            objects.sites.returns(slot, || Some(value));
+        };
+        allocate(&mut objects, Returns::Object, MEMORY + 0x4000 + 192);
+        let find = |objects: &mut Objects, machine: &Fake, physical: u64| {
+            objects.find::<X86_64>(machine, MEMORY + physical, physical)
+        };
+        assert_eq!(find(&mut objects, &machine, 0x4000 + 200), Object::Allocated(77, 8));
+        assert_eq!(find(&mut objects, &machine, 0x4000), Object::Slab(0, 0));
+        // Per-CPU memory in the area behind the variables, and in another one that was added.
+        let base = BASE | 1 << 63;
+        machine.set("gs_base", base);
+        machine.write(MEMORY + 0x10_1010, &base.to_le_bytes());
+        let behind = MEMORY + 0x10_2000;
+        assert_eq!(objects.find::<X86_64>(&machine, behind, 0x7000), Object::PerCpu(0x2000));
+        allocate(&mut objects, Returns::PerCpu(16), behind.wrapping_sub(base));
+        let found = objects.find::<X86_64>(&machine, behind + 12, 0x7000);
+        assert_eq!(found, Object::AllocatedPerCpu(77, 12));
+        let added = 0xffa0_0000_0008_0000_u64;
+        allocate(&mut objects, Returns::PerCpu(16), added.wrapping_sub(base));
+        let mut mapped = |address| objects.find::<X86_64>(&machine, address, 0x7000);
+        assert_eq!(mapped(added), Object::AllocatedPerCpu(77, 0));
+        assert_eq!(mapped(added + 16), Object::Mapped);
     }
 
     #[test]

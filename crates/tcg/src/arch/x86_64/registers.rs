@@ -10,13 +10,16 @@ pub const REGISTERS: [&str; 19] = [
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
     "r14", "r15", "cs", "gs_base", "k_gs_base",
 ];
+/// The number of the register in which a function returns its value.
+pub const RAX: usize = 0;
 /// The number of the stack pointer.
 pub const STACK_POINTER: usize = 4;
 /// The number of the register that holds the time at a [`flight::profile::TICK`].
-pub const TICK_TIME: usize = 0;
+pub const TICK_TIME: usize = RAX;
 
 const RSI: usize = 6;
-const RDI: usize = 7;
+/// The number of the register that has a function's first argument.
+pub const RDI: usize = 7;
 const CS: usize = 16;
 const GS_BASE: usize = 17;
 const KERNEL_GS_BASE: usize = 18;
