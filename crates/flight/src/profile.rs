@@ -213,7 +213,7 @@ pub struct TransferCount {
     pub address: u64,
     /// What lies at the accessed address.
     pub object: Object,
-    /// The number of lines.
+    /// The numbers, one of which is at least 1.
     pub transfers: Transfers,
 }
 
@@ -246,7 +246,7 @@ pub enum Object {
 /// Lines that a CPU took from others, and how many of them were special.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfers {
-    /// All lines: [`Class::Transfer`].
+    /// All: [`Class::Transfer`].
     pub all: u64,
     /// [`Class::Upgrade`].
     pub upgrades: u64,
@@ -254,6 +254,8 @@ pub struct Transfers {
     pub disjoint: u64,
     /// [`Class::RemoteTransfer`].
     pub remote: u64,
+    /// [`Class::PairTransfer`], which are not among all lines.
+    pub pairs: u64,
 }
 
 /// The number of executions of an instruction.

@@ -67,11 +67,14 @@ pub enum Class {
     FalseSharing,
     /// Those transfers that take a line from a CPU of another node.
     RemoteTransfer,
+    /// Accesses to a line that the CPU has as it needs it, which would be transfers if a line and the other one of its
+    /// aligned 128 bytes were one line.
+    PairTransfer,
 }
 
 impl Class {
     /// All classes, of all architectures.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Locked,
         Self::Fence,
         Self::Invlpg,
@@ -94,10 +97,16 @@ impl Class {
         Self::Upgrade,
         Self::FalseSharing,
         Self::RemoteTransfer,
+        Self::PairTransfer,
     ];
-    /// Transfers, and kinds of them.
-    pub const TRANSFERS: [Self; 4] =
-        [Self::Transfer, Self::Upgrade, Self::FalseSharing, Self::RemoteTransfer];
+    /// Transfers, kinds of them, and those of pairs.
+    pub const TRANSFERS: [Self; 5] = [
+        Self::Transfer,
+        Self::Upgrade,
+        Self::FalseSharing,
+        Self::RemoteTransfer,
+        Self::PairTransfer,
+    ];
 
     /// The classes of instructions of an architecture.
     pub fn of(arch: Architecture) -> &'static [Self] {
@@ -144,6 +153,7 @@ impl Class {
             Self::Upgrade => "upgrades",
             Self::FalseSharing => "false-sharing",
             Self::RemoteTransfer => "remote-transfers",
+            Self::PairTransfer => "pair-transfers",
         }
     }
 
@@ -172,6 +182,7 @@ impl Class {
             Self::Upgrade => "upgrades of lines",
             Self::FalseSharing => "transfers by false sharing",
             Self::RemoteTransfer => "transfers between nodes",
+            Self::PairTransfer => "transfers of pairs of lines",
         };
         Cost { unit: unit.to_owned(), ..Cost::new(self.name()) }
     }

@@ -17,8 +17,8 @@ const MAX_FIELDS: usize = 1 << 16;
 
 /// The kinds of transfers with their numbers.
 pub fn kinds(counts: counted::Transfers) -> [(Class, u64); Class::TRANSFERS.len()] {
-    let counted::Transfers { all, upgrades, disjoint, remote } = counts;
-    let numbers = [all, upgrades, disjoint, remote];
+    let counted::Transfers { all, upgrades, disjoint, remote, pairs } = counts;
+    let numbers = [all, upgrades, disjoint, remote, pairs];
     std::array::from_fn(|kind| (Class::TRANSFERS[kind], numbers[kind]))
 }
 
@@ -81,6 +81,7 @@ pub fn sum(cpu: &counted::Cpu, privilege: Privilege) -> counted::Transfers {
         upgrades: sum.upgrades.saturating_add(it.upgrades),
         disjoint: sum.disjoint.saturating_add(it.disjoint),
         remote: sum.remote.saturating_add(it.remote),
+        pairs: sum.pairs.saturating_add(it.pairs),
     })
 }
 

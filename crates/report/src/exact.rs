@@ -58,6 +58,10 @@ pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
 pub const TRANSFERS: &str = "caches have no limits, so a line that was written long ago is taken too; a line is taken \
                              once a turn of a CPU at most; boots have slab_nomerge, which changes where objects lie";
 
+/// What numbers of transfers of pairs do not show.
+pub const PAIRS: &str = "a machine may fetch the other line of aligned 128 bytes, or leave it; where that saves a \
+                         transfer of a line, nothing is subtracted";
+
 /// Whether transfers of lines were counted, and there were some.
 fn has_transfers(comparison: &Comparison) -> bool {
     let mut rows = comparison.tables.iter().flat_map(|table| &table.rows);

@@ -6,7 +6,7 @@
 //! ```text
 //! FAULTLINE_PROFILE=PATH qemu-system-x86_64 -accel tcg,thread=single ... \
 //!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on][,each=on][,turn=1000]
-//!     [,transfers=HOMES[,layout=LAYOUT][,per-cpu=PLACES]]
+//!     [,transfers=HOMES[,layout=LAYOUT][,per-cpu=PLACES][,allocators=ADDRESSES][,per-cpu-allocators=ADDRESSES]]
 //! ```
 //!
 //! It is the same for `qemu-system-aarch64`. QEMU tells the architecture of its guests.

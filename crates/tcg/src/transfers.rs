@@ -5,6 +5,7 @@ mod directory;
 mod filter;
 mod lines;
 mod objects;
+mod pair;
 mod sites;
 
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ use crate::arch::Architecture;
 use crate::arguments::Arguments;
 use crate::machine::{Access, Machine};
 use crate::observer::{At, Observer, Slice};
-use directory::{LINE, MOST_CPUS, Transfer, split};
+use directory::{LINE, MOST_CPUS, Taken, Transfer, split};
 use lines::Lines;
 use objects::Objects;
 use sites::Returns;
@@ -135,16 +136,20 @@ impl<A: Architecture> TransferCounts<A> {
 const PAGE: u64 = 4096;
 
 impl Counts {
-    fn add(&mut self, cpu: usize, mut what: (u64, Object), taken: Transfer) {
+    fn add(&mut self, cpu: usize, mut what: (u64, Object), taken: Taken) {
         let counts = &mut self.cpus[cpu];
         if counts.len() + 1 >= MAX_TRANSFERS && !counts.contains_key(&what) {
             what = (BEYOND, Object::Unknown);
         }
         let sums = counts.entry(what).or_default();
+        let Taken::Line(Transfer { upgrade, disjoint, remote }) = taken else {
+            sums.pairs += 1;
+            return;
+        };
         sums.all += 1;
-        sums.upgrades += u64::from(taken.upgrade);
-        sums.disjoint += u64::from(taken.disjoint);
-        sums.remote += u64::from(taken.remote);
+        sums.upgrades += u64::from(upgrade);
+        sums.disjoint += u64::from(disjoint);
+        sums.remote += u64::from(remote);
     }
 }
 
@@ -223,14 +228,19 @@ mod tests {
         };
         access(0, 8, true);
         access(1, 8, false);
+        // The other line of the pair: first it misses in any case.
+        access(1, 64, true);
+        access(0, 8, false);
+        access(0, 8, false);
         let cpus = vec![Cpu::default(); 2];
         let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, ..Slice::default() };
         counts.cut(&mut slice);
         let taken = |cpu: usize| &slice.counts.cpus[cpu].transfers[..];
         let object = Object::Allocated(SITE, 8);
+        let of = |transfers| [TransferCount { address: 7, object, transfers }];
         let line = Transfers { all: 1, remote: 1, ..Transfers::default() };
-        let line = [TransferCount { address: 7, object, transfers: line }];
-        assert_eq!((taken(0), taken(1)), (&[][..], &line[..]));
+        let pair = Transfers { pairs: 1, ..Transfers::default() };
+        assert_eq!((taken(0), taken(1)), (&of(pair)[..], &of(line)[..]));
         assert_eq!(slice.caches, ["kmalloc-256"]);
     }
 }

@@ -10,8 +10,8 @@ const CLASSES: usize = Class::ALL.len();
 pub struct Classes<'a> {
     pub iteration: u32,
     pub phase: &'a str,
-    /// The numbers in the order of [`Class::ALL`].
-    numbers: [u64; CLASSES],
+    /// The numbers in the order of [`Class::ALL`]; `None` for classes that were not counted.
+    numbers: [Option<u64>; CLASSES],
 }
 
 /// A class of instructions, in one phase or in all phases.
@@ -27,15 +27,15 @@ pub fn classes<'a>(boot: &'a Boot, workload: &str) -> Vec<Classes<'a>> {
     profiles.map(of).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// The sums over all functions and CPUs; those of other architectures are 0. `None` if no class was counted.
-fn numbers(profile: &Profile) -> Option<[u64; CLASSES]> {
+/// The sums over all functions and CPUs. `None` if no class was counted.
+fn numbers(profile: &Profile) -> Option<[Option<u64>; CLASSES]> {
     let costs = Class::ALL.map(|class| profile.costs.number(class.name()));
     costs.iter().flatten().next()?;
-    let mut numbers = [0_u64; CLASSES];
+    let mut numbers = costs.map(|cost| cost.map(|_| 0_u64));
     let functions = profile.costs.rows().filter(|row| matches!(row.place, Place::Function { .. }));
     for cell in functions.flat_map(|row| row.cells) {
         if let Some(class) = costs.iter().position(|cost| *cost == Some(cell.cost)) {
-            numbers[class] = numbers[class].saturating_add(cell.value);
+            numbers[class] = numbers[class].map(|sum| sum.saturating_add(cell.value));
         }
     }
     Some(numbers)
@@ -60,7 +60,7 @@ pub fn rows<'a, 'b, B: Iterator<Item = &'b [Classes<'b>]>>(
 /// The instructions of a class in a boot; `None` if they were not counted.
 pub fn number(boot: &[Classes<'_>], (class, phase): ClassIn<'_>) -> Option<u64> {
     let of = boot.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
-    (!boot.is_empty()).then(|| of.map(|it| it.numbers[class as usize]).sum())
+    of.map(|it| it.numbers[class as usize]).sum::<Option<u64>>().filter(|_| !boot.is_empty())
 }
 
 /// The label of a row: the class, and the phase unless it is of all phases.
@@ -100,6 +100,8 @@ mod tests {
         assert_eq!((found[0].iteration, found[0].phase), (4, "run"));
         let number = |class, phase| number(&found, (class, phase));
         assert_eq!([Class::Locked, Class::Fence].map(|it| number(it, None)), [Some(10), Some(0)]);
+        // It was not counted in this boot.
+        assert_eq!(number(Class::Transfer, None), None);
         assert_eq!(
             [Some("run"), Some("x")].map(|it| number(Class::Invlpg, it)),
             [Some(7), Some(0)]

@@ -4,8 +4,8 @@ use model::{Class, Place, Privilege};
 
 use crate::common::{Bench, quoted};
 
-/// Two threads on two CPUs add to one word, to two words of a line, and to two words that are far apart. Then they open
-/// one file.
+/// Two threads on two CPUs add to one word, to two words of a line, to two words in the two lines of an aligned pair, and
+/// to two words that are 128 bytes apart. Then they open one file.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,7 +17,7 @@ const PROGRAM: &str = r#"
 
 static struct { long word[64]; } shared __attribute__((aligned(4096)));
 static pthread_barrier_t begin, end;
-static const int places[3][2] = { { 0, 0 }, { 0, 1 }, { 0, 32 } };
+static const int places[4][2] = { { 0, 0 }, { 0, 1 }, { 0, 8 }, { 0, 16 } };
 
 static void phase(const char *name)
 {
@@ -36,7 +36,7 @@ static void *work(void *number)
 	CPU_ZERO(&own);
 	CPU_SET(cpu, &own);
 	sched_setaffinity(0, sizeof own, &own);
-	for (int kind = 0; kind < 3; kind++) {
+	for (int kind = 0; kind < 4; kind++) {
 		long *word = &shared.word[places[kind][cpu]], left = 200000;
 
 		pthread_barrier_wait(&begin);
@@ -52,14 +52,14 @@ static void *work(void *number)
 
 int main(void)
 {
-	const char *names[] = { "one-word", "one-line", "apart", "open" };
+	const char *names[] = { "one-word", "one-line", "one-pair", "apart", "open" };
 	pthread_t threads[2];
 
 	pthread_barrier_init(&begin, NULL, 3);
 	pthread_barrier_init(&end, NULL, 3);
 	for (long cpu = 0; cpu < 2; cpu++)
 		pthread_create(&threads[cpu], NULL, work, (void *)cpu);
-	for (int kind = 0; kind < 4; kind++) {
+	for (int kind = 0; kind < 5; kind++) {
 		phase(names[kind]);
 		pthread_barrier_wait(&begin);
 		pthread_barrier_wait(&end);
@@ -104,8 +104,18 @@ fn cpus_take_a_line_once_a_turn() {
         assert!((program(Class::FalseSharing, phase) / all - disjoint).abs() < 0.05, "{phase}");
         assert!(program(Class::RemoteTransfer, phase) / all > 0.95, "{phase}");
     }
-    let apart = program(Class::Transfer, "apart");
-    assert!(apart < 50.0, "{apart}");
+    for phase in ["one-word", "one-line", "one-pair", "apart"] {
+        let (lines, pairs) = (program(Class::Transfer, phase), program(Class::PairTransfer, phase));
+        if phase == "one-pair" {
+            assert!((pairs / turns - 1.0).abs() < 0.05, "{phase}: {pairs}, not {turns}");
+        } else {
+            assert!(pairs < 50.0, "{phase}: {pairs}");
+        }
+        assert!(
+            phase.starts_with("one-") && phase != "one-pair" || lines < 50.0,
+            "{phase}: {lines}"
+        );
+    }
     // What functions and fields take adds up to what the kernel takes.
     let kernel = sum(Class::Transfer, "open", &|it| *it == Place::All(Privilege::Kernel));
     let functions = sum(Class::Transfer, "open", &|it| matches!(it, Place::Function { .. }));

@@ -181,7 +181,8 @@ impl ProfileReader {
             let rises = transfers.last().is_none_or(|last| order(last) < (address, object));
             let is_known = !matches!(object, Object::Slab(cache, _) if cache as usize >= caches);
             let most = counts.upgrades.max(counts.disjoint).max(counts.remote);
-            let fits = counts.all > 0 && most <= counts.all && transfers.len() < MAX_TRANSFERS;
+            let is_some = counts.all > 0 || counts.pairs > 0;
+            let fits = is_some && most <= counts.all && transfers.len() < MAX_TRANSFERS;
             if !(counted && rises && is_known && fits) {
                 return None;
             }

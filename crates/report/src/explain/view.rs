@@ -12,7 +12,7 @@ use super::cause::{Moved, ranked, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
-use crate::exact::{TRANSFERS, not_modelled};
+use crate::exact::{PAIRS, TRANSFERS, not_modelled};
 use crate::words::{self, decimal, listed};
 
 /// Lays out a table with a title. The last of `heads` is the column of subjects, the others are columns of
@@ -151,9 +151,10 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     let measured = measured.filter(|it| !it.is_empty() && !explanation.preparation.contains(it));
     let has_several = explanation.knows_luck() && measured.count() > 1;
     let left = if has_several { LEFT_BEHIND.to_owned() } else { String::new() };
-    let lines = match Class::named(&explanation.cost.name).is_some_and(Class::is_transfer) {
-        true => format!("Transfers: {TRANSFERS}."),
-        false => String::new(),
+    let lines = match Class::named(&explanation.cost.name) {
+        Some(Class::PairTransfer) => format!("Transfers: {TRANSFERS}. Pairs: {PAIRS}."),
+        Some(class) if class.is_transfer() => format!("Transfers: {TRANSFERS}."),
+        _ => String::new(),
     };
     let notes =
         [luck, left, format!("{split}{words}"), code, unlined, lines, format!("{cuts} {limits}")];

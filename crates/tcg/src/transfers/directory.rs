@@ -9,15 +9,27 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::PAGE;
+use super::pair::{PAIR, Pair};
 
 /// The bytes of a line.
 pub const LINE: u64 = 64;
 /// The lines of a page.
 const LINES: usize = (PAGE / LINE) as usize;
+/// The pairs of lines of a page.
+const PAIRS: usize = (PAGE / PAIR) as usize;
 /// The largest number of CPUs, one for each bit of a line's copies.
 pub const MOST_CPUS: usize = 64;
 
 /// What a CPU takes from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// A line.
+    Line(Transfer),
+    /// Nothing, because it has the line. It would take the line if the pair were one.
+    Pair,
+}
+
+/// How a CPU takes a line from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Whether the CPU had a copy already, and takes those of the others to write.
@@ -51,13 +63,19 @@ struct Line {
     lost: u32,
 }
 
+/// The lines of a page, and its pairs of lines.
+struct Page {
+    lines: [Line; LINES],
+    pairs: [Pair; PAIRS],
+}
+
 /// The lines that were accessed, by their physical addresses.
 pub struct Directory {
     /// The node of each CPU.
     nodes: Vec<u16>,
-    /// The place in `lines` of each page, by the number of the page.
-    pages: HashMap<u64, usize, FixedState>,
-    lines: Vec<[Line; LINES]>,
+    /// The place in `pages` of each page, by the number of the page.
+    places: HashMap<u64, usize, FixedState>,
+    pages: Vec<Page>,
     /// What others wrote since a CPU lost its copy: a list of all CPUs for each line that was transferred.
     lost: Vec<Bytes>,
 }
@@ -65,12 +83,26 @@ pub struct Directory {
 impl Directory {
     /// A directory without lines, of CPUs on these nodes: at most [`MOST_CPUS`].
     pub fn new(nodes: &[u16]) -> Self {
-        let (pages, lines, lost) = Default::default();
-        Self { nodes: nodes.to_vec(), pages, lines, lost }
+        let (places, pages, lost) = Default::default();
+        Self { nodes: nodes.to_vec(), places, pages, lost }
     }
 
     /// A CPU loads these bytes of the line at a physical address, or stores to them. Returns what it takes from others.
     pub fn access(
+        &mut self,
+        cpu: usize,
+        address: u64,
+        bytes: Bytes,
+        stores: bool,
+    ) -> Option<Taken> {
+        let own = 1 << cpu;
+        let takes_pair = self.pair(address).access(own, stores);
+        let has = self.line(address).copies & own != 0;
+        let line = self.take_line(cpu, address, bytes, stores).map(Taken::Line);
+        line.or((has && takes_pair).then_some(Taken::Pair))
+    }
+
+    fn take_line(
         &mut self,
         cpu: usize,
         address: u64,
@@ -105,9 +137,10 @@ impl Directory {
         Some(Transfer { upgrade, disjoint, remote: self.is_remote(cpu, from) })
     }
 
-    /// The CPUs that have a copy of the line at a physical address, one for each bit.
+    /// The CPUs that have a copy of the pair of lines at a physical address, one for each bit. No others have the line
+    /// unless they lost the pair with the other line.
     pub fn copies(&mut self, address: u64) -> u64 {
-        self.line(address).copies
+        self.pair(address).copies
     }
 
     /// The only CPU with a copy, which wrote the line before, wrote these bytes too.
@@ -137,12 +170,20 @@ impl Directory {
     }
 
     fn line(&mut self, address: u64) -> &mut Line {
-        let Self { pages, lines, .. } = self;
-        let place = *pages.entry(address / PAGE).or_insert_with(|| {
-            lines.push([Line::default(); LINES]);
-            lines.len() - 1
+        &mut self.page(address).lines[(address / LINE) as usize % LINES]
+    }
+
+    fn pair(&mut self, address: u64) -> &mut Pair {
+        &mut self.page(address).pairs[(address / PAIR) as usize % PAIRS]
+    }
+
+    fn page(&mut self, address: u64) -> &mut Page {
+        let Self { places, pages, .. } = self;
+        let place = *places.entry(address / PAGE).or_insert_with(|| {
+            pages.push(Page { lines: [Line::default(); LINES], pairs: [Pair::default(); PAIRS] });
+            pages.len() - 1
         });
-        &mut self.lines[place][(address / LINE) as usize % LINES]
+        &mut pages[place]
     }
 }
 
@@ -158,9 +199,21 @@ mod tests {
         Directory::new(&[0, 0, 1, 1])
     }
 
-    /// The same as [`Directory`], from a list of all accesses.
+    /// The same as [`Directory`], from a list of all accesses. Lines can have any size.
     #[derive(Default)]
     struct Slow(Vec<(usize, u64, Bytes, bool)>);
+
+    /// What lines of 64 bytes and the pairs of them say together.
+    fn taken(
+        lines: &mut Slow,
+        pairs: &mut Slow,
+        access: (usize, u64, Bytes, bool),
+    ) -> Option<Taken> {
+        let (cpu, line, bytes, stores) = access;
+        let has = lines.has(cpu, line);
+        let pair = pairs.access(cpu, line / 2, bytes, stores).filter(|_| has).map(|_| Taken::Pair);
+        lines.access(cpu, line, bytes, stores).map(Taken::Line).or(pair)
+    }
 
     impl Slow {
         /// Whether no other CPU stored to the line since this one accessed it.
@@ -212,7 +265,8 @@ mod tests {
     #[test]
     fn two_cpus_that_write_in_turn_take_the_line_each_time() {
         let mut directory = directory();
-        let taken = |upgrade, disjoint, remote| Some(Transfer { upgrade, disjoint, remote });
+        let taken =
+            |upgrade, disjoint, remote| Some(Taken::Line(Transfer { upgrade, disjoint, remote }));
         assert_eq!(directory.access(0, 0x40, 1, true), None);
         assert_eq!(directory.access(0, 0x44, 0x10, true), None);
         // The same byte, then another byte of the line.
@@ -234,13 +288,34 @@ mod tests {
     }
 
     #[test]
+    fn fields_in_a_pair_of_lines_are_taken_with_it() {
+        let mut directory = directory();
+        // The first access of a CPU misses in any case.
+        assert_eq!(directory.access(0, 0x80, 1, true), None);
+        assert_eq!(directory.access(1, 0xc0, 1, true), None);
+        for _ in 0..100 {
+            assert_eq!(directory.access(0, 0x80, 1, true), Some(Taken::Pair));
+            assert_eq!(directory.access(0, 0x80, 1, true), None);
+            assert_eq!(directory.access(1, 0xc0, 1, true), Some(Taken::Pair));
+            assert_eq!(directory.access(1, 0xc0, 1, false), None);
+        }
+        // Those who only read share the pair.
+        assert_eq!(directory.access(0, 0x80, 1, false), Some(Taken::Pair));
+        assert_eq!(directory.access(1, 0xc0, 1, false), None);
+        assert_eq!(directory.access(0, 0x80, 1, false), None);
+        // A line that another CPU wrote is no line of a pair.
+        let line = Transfer { upgrade: false, disjoint: false, remote: false };
+        assert_eq!(directory.access(1, 0x80, 1, false), Some(Taken::Line(line)));
+    }
+
+    #[test]
     fn readers_share_a_line_until_one_writes() {
         let mut directory = directory();
         for cpu in 0..CPUS {
             assert_eq!(directory.access(cpu, 0, 1, false), None);
         }
         let upgrade = Transfer { upgrade: true, disjoint: false, remote: true };
-        assert_eq!(directory.access(0, 0, 1, true), Some(upgrade));
+        assert_eq!(directory.access(0, 0, 1, true), Some(Taken::Line(upgrade)));
         let missed = (1..CPUS).filter(|cpu| directory.access(*cpu, 0, 1, false).is_some());
         assert_eq!(missed.count(), 3);
     }
@@ -250,10 +325,11 @@ mod tests {
         fn it_agrees_with_a_list_of_all_accesses(
             accesses in prop::collection::vec((0..CPUS, 0..3_u64, 0..4_u32, any::<bool>()), 0..200),
         ) {
-            let (mut directory, mut slow) = (directory(), Slow::default());
+            let (mut directory, mut lines, mut pairs) = (directory(), Slow::default(), Slow::default());
             for (cpu, line, byte, stores) in accesses {
                 let fast = directory.access(cpu, line * LINE, 1 << byte, stores);
-                prop_assert_eq!(fast, slow.access(cpu, line, 1 << byte, stores));
+                let slow = taken(&mut lines, &mut pairs, (cpu, line, 1 << byte, stores));
+                prop_assert_eq!(fast, slow);
             }
         }
     }

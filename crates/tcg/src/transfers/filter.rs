@@ -1,9 +1,11 @@
-//! A CPU's recent accesses to lines that it has already, by their virtual addresses. They change nothing but the bytes
-//! that were written, so most accesses need neither the physical address nor the directory, nor a lock.
+//! A CPU's recent accesses to lines that it has already, with the other line of their pair, by their virtual addresses.
+//! They change nothing but the bytes that were written, so most accesses need neither the physical address nor the
+//! directory, nor a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::directory::{Bytes, LINE};
+use super::pair::PAIR;
 
 /// The lines of a page. Within a page, virtual and physical addresses are the same.
 const LINES: usize = 64;
@@ -15,10 +17,10 @@ const EMPTY: u64 = 0;
 /// The recent lines of a CPU.
 pub struct Filter(Box<[Entry; LINES * WAYS]>);
 
-/// A line that the CPU has.
+/// A line that the CPU has, and its pair.
 #[derive(Default)]
 struct Entry {
-    /// Twice the number of the line by virtual address, plus 1, and the highest bit if the CPU may write it.
+    /// Twice the number of the line by virtual address, plus 1, and the highest bit if the CPU may write the pair.
     key: AtomicU64,
     /// The number of the line by physical address.
     physical: AtomicU64,
@@ -57,16 +59,19 @@ impl Filter {
         forgotten
     }
 
-    /// Another CPU gets the line at a physical address, and `takes` it if it writes. Returns what this CPU wrote there.
-    pub fn shares(&self, physical: u64, takes: bool) -> Bytes {
-        let (line, first) = (physical / LINE, physical / LINE % LINES as u64 * WAYS as u64);
-        let ways = self.0[first as usize..][..WAYS].iter();
-        let own =
-            ways.filter(|it| it.key.load(Relaxed) != EMPTY && it.physical.load(Relaxed) == line);
-        own.fold(0, |written, entry| {
-            let key = if takes { EMPTY } else { entry.key.load(Relaxed) & !WRITABLE };
-            entry.key.store(key, Relaxed);
-            written | entry.written.swap(0, Relaxed)
+    /// Another CPU gets the pair of lines at a physical address, and `takes` it if it writes. Returns the lines of the pair
+    /// that this CPU wrote.
+    pub fn shares(&self, physical: u64, takes: bool) -> impl Iterator<Item = (u64, Bytes)> {
+        let first = (physical / PAIR * 2) as usize % LINES * WAYS;
+        let is_own = move |it: &&Entry| {
+            it.key.load(Relaxed) != EMPTY && it.physical.load(Relaxed) / 2 == physical / PAIR
+        };
+        self.0[first..][..2 * WAYS].iter().filter(is_own).filter_map(move |entry| match takes {
+            true => entry.take(),
+            false => {
+                entry.key.store(entry.key.load(Relaxed) & !WRITABLE, Relaxed);
+                entry.take_written()
+            }
         })
     }
 
@@ -81,6 +86,10 @@ impl Entry {
     /// Forgets the line. Returns its physical address and what was written there, if anything was.
     fn take(&self) -> Option<(u64, Bytes)> {
         self.key.store(EMPTY, Relaxed);
+        self.take_written()
+    }
+
+    fn take_written(&self) -> Option<(u64, Bytes)> {
         let written = self.written.swap(0, Relaxed);
         (written != 0).then(|| (self.physical.load(Relaxed) * LINE, written))
     }

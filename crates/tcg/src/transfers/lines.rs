@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::directory::{Bytes, Directory, Transfer};
+use super::directory::{Bytes, Directory, Taken};
 use super::filter::Filter;
 
 /// The lines of all CPUs.
@@ -32,7 +32,7 @@ impl Lines {
         (address, physical): (u64, u64),
         bytes: Bytes,
         stores: bool,
-    ) -> Option<Transfer> {
+    ) -> Option<Taken> {
         let directory = &mut *self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         let copies = directory.copies(physical);
         for (other, recent) in self.recent.iter().enumerate() {
@@ -40,7 +40,7 @@ impl Lines {
             let has = copies >> cpu & 1 != 0;
             if other != cpu && copies >> other & 1 != 0 && (stores || !has) {
                 let written = recent.shares(physical, stores);
-                directory.wrote(physical, written);
+                written.for_each(|(line, bytes)| directory.wrote(line, bytes));
             }
         }
         let taken = directory.access(cpu, physical, bytes, stores);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn event() -> impl Strategy<Value = Event> {
-        let access = (0..NODES.len(), 0..20_u64, 0..2_u64, 0..4_u32, any::<bool>());
+        let access = (0..NODES.len(), 0..20_u64, 0..3_u64, 0..4_u32, any::<bool>());
         prop_oneof![
             30 => access.prop_map(|(cpu, page, line, byte, stores)| {
                 Event::Access { cpu, page, line, byte, stores }

@@ -109,6 +109,9 @@ fn invalid_counts_are_errors() {
     assert!(refused(transfers(&[(5, user, counts(2, 2)), (0, user, counts(1, 0))])));
     assert!(refused(transfers(&[(5, user, counts(2, 3))])));
     assert!(refused(transfers(&[(5, user, counts(0, 0))])));
+    let pairs = |upgrades| Transfers { pairs: 1, ..counts(0, upgrades) };
+    assert!(!refused(transfers(&[(5, user, pairs(0))])));
+    assert!(refused(transfers(&[(5, user, pairs(1))])));
     assert!(refused(transfers(&[(5, Object::Slab(0, 8), counts(1, 0))])));
 }
 
@@ -319,9 +322,9 @@ fn transfers() -> impl Strategy<Value = Vec<TransferCount>> {
         (0..2_u32, any::<u32>()).prop_map(|(cache, offset)| Object::Slab(cache, offset)),
         any::<(u64, u32)>().prop_map(|(site, offset)| Object::Allocated(site, offset)),
     ];
-    let counts = (1..u64::MAX, any::<[u64; 3]>()).prop_map(|(all, some)| {
+    let counts = (1..u64::MAX, any::<[u64; 3]>(), any::<u64>()).prop_map(|(all, some, pairs)| {
         let [upgrades, disjoint, remote] = some.map(|it| it % all);
-        Transfers { all, upgrades, disjoint, remote }
+        Transfers { all, upgrades, disjoint, remote, pairs }
     });
     prop::collection::btree_map((any::<u64>(), object), counts, 0..5).prop_map(|counts| {
         let counts = counts.into_iter();
