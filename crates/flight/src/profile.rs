@@ -117,7 +117,7 @@ pub struct Profile {
     /// The classes of kernel instructions by address, as they were translated last. The kernel patches itself when it boots
     /// and when it loads a module, so this is exact for all later phases.
     pub classes: BTreeMap<u64, Class>,
-    /// The names of slab caches.
+    /// The slab caches: a name, a space, and the bytes from one object to the next.
     pub caches: Vec<String>,
     /// Whether the machine ended normally. If so, the last slice is the one after the last mark; otherwise that slice
     /// is missing. Counts of that slice, and no others, differ between equal boots, because a guest that powers off

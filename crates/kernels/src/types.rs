@@ -1,5 +1,7 @@
 //! The kernel's types, from its BTF: which field lies at an offset, and how memory is described.
 
+mod members;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -7,10 +9,16 @@ use btf_rs::{Btf, BtfType, Type};
 
 use crate::layout::btf;
 
+pub use members::{Member, Members, PER_CPU_WORDS};
+
 /// Maximum nesting of types.
 const MAX_DEPTH: u32 = 12;
 /// The section of per-CPU variables.
 const PER_CPU: &str = ".data..percpu";
+
+/// The source of series with the bytes from one object to the next in the slab caches of which lines were transferred. It
+/// has one reading in a boot.
+pub const SLOTS: &str = "slots";
 
 /// Slab caches of one type that do not have the type's name, where the kernel creates them.
 const CACHES: [(&str, &str); 36] = [
@@ -162,11 +170,10 @@ impl Types {
         let Some(depth) = depth.checked_sub(1) else { return };
         match value {
             Type::Struct(structure) | Type::Union(structure) => {
-                let at = |member: &btf_rs::Member| u64::from(member.bit_offset() / 8);
                 let paths = structure.members.iter().filter_map(|member| {
                     let own = self.next(member)?;
-                    let start = at(member);
-                    let range = start..start + self.size(&own)?.max(1);
+                    let start = u64::from(member.bit_offset() / 8);
+                    let range = start..start + self.bytes(member, &own)?;
                     range.contains(&offset).then(|| {
                         let name = self.btf.resolve_name(member).unwrap_or_default();
                         let dot = if name.is_empty() { "" } else { "." };
@@ -189,6 +196,14 @@ impl Types {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The number of bytes that have a part of a member of this type.
+    fn bytes(&self, member: &btf_rs::Member, own: &Type) -> Option<u64> {
+        match member.bitfield_size().filter(|width| *width > 0) {
+            Some(width) => Some(u64::from((member.bit_offset() % 8 + width).div_ceil(8))),
+            None => self.size(own),
         }
     }
 
@@ -256,7 +271,7 @@ impl Types {
 }
 
 /// The name of the type of a slab cache's objects, if they have one.
-fn of_cache(cache: &str) -> &str {
+pub fn of_cache(cache: &str) -> &str {
     CACHES.iter().find(|(name, _)| *name == cache).map_or(cache, |(_, of)| of)
 }
 

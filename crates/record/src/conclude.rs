@@ -194,7 +194,7 @@ fn forget(boot: &mut Boot, workload: &str) {
 }
 
 /// Returns the profile of each phase, and adds its instructions to the samples of the recording,
-/// and its memory accesses to the series. The error says why there is no profile; the boot then
+/// and its memory accesses and the slab caches to the series. The error says why there is no profile; the boot then
 /// counts as failed.
 fn profiles(
     directory: &Path,
@@ -218,6 +218,7 @@ fn profiles(
     let series = profile::series(&counted, spans, &counting.topology.homes());
     let (profiles, series) = profiles.zip(series).ok_or(OTHER_CUTS)?;
     recording.chunks.extend(series);
+    recording.chunks.extend(profile::slots(&counted, spans));
     recording.samples.extend(profile::samples(&profiles));
     Ok(profiles)
 }

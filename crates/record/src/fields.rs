@@ -129,7 +129,7 @@ mod tests {
         let profiling = Profiling { transfers: true, ..Profiling::default() };
         let mut table = exact_cost::table_with_classes(Architecture::X86_64, &profiling);
         let memory = Memory::read(b"", MEMORY);
-        let caches = ["kmalloc-64".to_owned()];
+        let caches = ["kmalloc-64 64".to_owned()];
         for (place, cells) in costs(&phase(), &caches, &memory, &symbols, &table.clone()) {
             table.push(place, cells);
         }

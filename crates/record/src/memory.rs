@@ -2,13 +2,20 @@
 
 use flight::profile::Object;
 use kernelfiles::kallsyms::{Symbols, Variables};
-use kernels::types::{MemoryLayout, Types};
+use kernels::types::{MemoryLayout, PER_CPU_WORDS, Types};
 
 /// What the host knows of a kernel's memory.
 #[derive(Debug, Default)]
 pub struct Memory {
     types: Option<Types>,
     variables: Variables,
+}
+
+/// The name of a slab cache of a profile, and the bytes from one object to the next.
+pub fn cache_and_slot(cache: &str) -> Option<(&str, u32)> {
+    // A name can have spaces.
+    let (name, slot) = cache.rsplit_once(' ')?;
+    Some((name, slot.parse().ok()?))
 }
 
 /// The name of memory that is not known.
@@ -32,7 +39,7 @@ impl Memory {
     }
 
     /// The name of what the plugin found: a field, a variable, the place in what a function allocated, or words in
-    /// brackets. `caches` are the names of slab caches, and `symbols` the kernel's functions.
+    /// brackets. `caches` are the slab caches, as in a profile, and `symbols` the kernel's functions.
     pub fn name(&self, object: Object, caches: &[String], symbols: &Symbols) -> String {
         let types = self.types.as_ref();
         match object {
@@ -49,14 +56,15 @@ impl Memory {
                 None => "[kernel data]".to_owned(),
             },
             Object::PerCpu(place) => match types.and_then(|types| types.per_cpu_variable(place)) {
-                Some(name) => format!("per-CPU {name}"),
+                Some(name) => format!("{PER_CPU_WORDS}{name}"),
                 None => "[per-CPU, allocated]".to_owned(),
             },
             // The size of the cache is left out: kernels may need another one for the same.
             Object::Allocated(site, offset) => allocated("kmalloc", offset, site, symbols),
             Object::AllocatedPerCpu(site, offset) => allocated("per-CPU", offset, site, symbols),
             Object::Slab(cache, offset) => {
-                let Some(cache) = caches.get(cache as usize) else { return UNKNOWN.to_owned() };
+                let cache = caches.get(cache as usize).and_then(|it| cache_and_slot(it));
+                let Some((cache, _)) = cache else { return UNKNOWN.to_owned() };
                 let field = types.and_then(|types| types.field_of_cache(cache, offset.into()));
                 field.unwrap_or_else(|| match types.is_some_and(|types| types.has_cache(cache)) {
                     true => format!("[{cache}, behind its fields]"),

@@ -7,13 +7,14 @@ use std::iter;
 use code::Symbol;
 use flight::profile as counted;
 use kernelfiles::kallsyms::Symbols;
+use kernels::types::SLOTS;
 use model::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Cell, Chunk, Class, Column, CostTable,
     INSTRUCTIONS, Name, Place, Privilege, Profile, Profiling, Sample, exact_cost,
 };
 
 use crate::fields::{self, UNKNOWN, name_of};
-use crate::memory::Memory;
+use crate::memory::{Memory, cache_and_slot};
 use crate::span::{PhaseId, Span};
 
 /// The function name for kernel instructions that the plugin counted without their address, because
@@ -59,6 +60,26 @@ pub fn series(counted: &counted::Profile, spans: &[Span], home: &[u16]) -> Optio
         Some(chunk(id, phase?, (span.begun, span.ended), home))
     });
     Some(phases.collect())
+}
+
+/// Returns the bytes from one object to the next of each slab cache, as a series with one reading at the beginning of the
+/// first phase. `None` if no line of one was transferred.
+pub fn slots(counted: &counted::Profile, spans: &[Span]) -> Option<Chunk> {
+    let (id, begun) = spans.iter().find_map(|span| Some((span.phase.as_ref()?, span.begun)))?;
+    let slots = counted.caches.iter().filter_map(|it| cache_and_slot(it));
+    // Caches that were created again have their names twice.
+    let slots: BTreeMap<&str, u32> = slots.collect();
+    let columns =
+        slots.into_iter().map(|(cache, slot)| Column::new(cache, vec![Some(slot.into())]));
+    let columns: Vec<Column> = columns.collect();
+    (!columns.is_empty()).then(|| Chunk {
+        workload: id.workload.clone(),
+        iteration: id.iteration,
+        phase: id.phase.clone(),
+        source: SLOTS.to_owned(),
+        times: vec![begun],
+        columns,
+    })
 }
 
 /// Returns each span with its counts. A span has no counts if they are not exact. `None` if the
@@ -385,6 +406,26 @@ mod tests {
         let lines: Vec<String> = lines.iter().map(|&it| it.to_owned()).collect();
         let mut paths = Paths::new(&profile, &symbols);
         costs(&profile.slices[0], &profile, &symbols, &lines, None, &mut paths)
+    }
+
+    #[test]
+    fn distances_of_objects_are_a_series_of_one_reading() {
+        let caches = ["mm_struct 1088", "a b 64", "a b 64", "torn"].map(str::to_owned).into();
+        let scope = Scope {
+            arch: counted::Architecture::X86_64,
+            cpus: 2,
+            nodes: 0,
+            stacks: false,
+            transfers: true,
+        };
+        let profile = counted::Profile { caches, ..counted::Profile::new(scope) };
+        let id = PhaseId { workload: "w".into(), iteration: 0, phase: "p".into() };
+        let spans = [Span::default(), Span { phase: Some(id), begun: 7, ended: 9 }];
+        let chunk = slots(&profile, &spans).unwrap();
+        assert_eq!((&*chunk.workload, &*chunk.phase, &*chunk.times), ("w", "p", &[7][..]));
+        let columns = [("a b", 64), ("mm_struct", 1088)];
+        assert_eq!(chunk.columns, columns.map(|(name, slot)| Column::new(name, vec![Some(slot)])));
+        assert_eq!(slots(&profile, &spans[..1]), None);
     }
 
     #[test]

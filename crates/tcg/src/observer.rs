@@ -86,6 +86,6 @@ pub struct Slice {
     pub counts: Phase,
     /// The call sites that it refers to, without those that earlier slices have.
     pub sites: Vec<CallSite>,
-    /// The names of slab caches that it refers to, without those that earlier slices have.
+    /// The slab caches that it refers to, as in a profile, without those that earlier slices have.
     pub caches: Vec<String>,
 }

@@ -166,7 +166,7 @@ impl<A: Architecture> Observer for TransferCounts<A> {
             cpu.transfers = counts.collect();
             cpu.transfers.sort_unstable_by_key(|it| (it.address, it.object));
         }
-        slice.caches = all.objects.take_names();
+        slice.caches = all.objects.take_caches();
     }
 }
 
@@ -241,6 +241,6 @@ mod tests {
         let line = Transfers { all: 1, remote: 1, ..Transfers::default() };
         let pair = Transfers { pairs: 1, ..Transfers::default() };
         assert_eq!((taken(0), taken(1)), (&of(pair)[..], &of(line)[..]));
-        assert_eq!(slice.caches, ["kmalloc-256"]);
+        assert_eq!(slice.caches, ["kmalloc-256 256"]);
     }
 }

@@ -37,7 +37,7 @@ pub enum Record {
     Intruder(Process),
     /// New classes of kernel instructions, or none where there was one.
     Classes(Vec<ClassStep>),
-    /// Names of new slab caches.
+    /// New slab caches, as in a profile.
     Caches(Vec<String>),
     /// Transfers of lines to a CPU, continued from the previous record.
     Transfers(u16, Vec<TransferStep>),

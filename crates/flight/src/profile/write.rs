@@ -59,7 +59,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the names of new slab caches, before the first slice that refers to them. Fails when they cannot be written.
+    /// Writes new slab caches, before the first slice that refers to them. Fails when they cannot be written.
     pub fn caches(&mut self, names: &[String]) -> io::Result<()> {
         names.chunks(CHUNK).try_for_each(|names| self.record(&Record::Caches(names.to_vec())))
     }

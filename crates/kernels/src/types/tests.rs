@@ -1,5 +1,7 @@
 //! A made-up BTF, by `Documentation/bpf/btf.rst`.
 
+mod members;
+
 use super::*;
 
 const INT: u32 = 1;

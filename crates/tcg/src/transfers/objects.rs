@@ -50,8 +50,8 @@ pub struct Objects {
     copies: Vec<Copies>,
     /// The slab caches by the address of their descriptor.
     caches: HashMap<u64, Cache>,
-    /// The names of those that are not written yet.
-    names: Vec<String>,
+    /// Those that are not written yet.
+    new: Vec<String>,
     /// Who allocated the objects of `kmalloc`.
     pub sites: Sites,
 }
@@ -59,9 +59,9 @@ pub struct Objects {
 impl Objects {
     /// Reads descriptors of this layout, in a machine with this number of CPUs.
     pub fn new(layout: Option<Layout>, per_cpu: Option<PerCpu>, cpus: u16) -> Self {
-        let (caches, names, sites) = Default::default();
+        let (caches, new, sites) = Default::default();
         let copies = vec![Copies::default(); cpus.into()];
-        Self { layout, per_cpu, copies, caches, names, sites }
+        Self { layout, per_cpu, copies, caches, new, sites }
     }
 
     /// What lies at a virtual address, which has this physical address.
@@ -164,7 +164,7 @@ impl Objects {
         let is_general = name.starts_with(GENERAL);
         let cache = Cache { number: number as u32, size: size.into(), is_general };
         self.caches.insert(address, cache);
-        self.names.push(name);
+        self.new.push(format!("{name} {size}"));
         Some(cache)
     }
 
@@ -211,9 +211,9 @@ impl Objects {
         None
     }
 
-    /// Returns the names of slab caches that were found since the last call.
-    pub fn take_names(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.names)
+    /// Returns the slab caches that were found since the last call.
+    pub fn take_caches(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.new)
     }
 }
 
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(find(0x9000), find(0x5000));
             assert_eq!(find(0x6000), Object::Other);
             assert_eq!(find(0x7000), Object::Unknown);
-            assert_eq!(objects.take_names(), ["mm_struct"]);
+            assert_eq!(objects.take_caches(), ["mm_struct 192"]);
         }
     }
 
