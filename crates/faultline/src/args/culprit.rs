@@ -117,7 +117,7 @@ pub struct FigureArgs {
     /// Exact mode: a function's own instructions per entry
     #[arg(long, help_heading = FIGURE)]
     pub function: Option<String>,
-    /// Exact mode: another cost than instructions, such as `entries`
+    /// Exact mode: another cost than instructions, such as `entries` or `transfers`
     #[arg(long, help_heading = FIGURE, value_name = "NAME")]
     pub cost: Option<String>,
 }

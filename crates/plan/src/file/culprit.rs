@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Experiment, Millis, Reading, Share, Variant};
+use model::{Class, Experiment, Millis, Profiling, Reading, Share, Variant};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -57,7 +57,18 @@ pub struct CulpritForm {
 pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
     let place = form.culprit.as_ref().map(Spanned::span).filter(|place| !place.is_empty());
     let place = place.or(form.name.as_ref().map(Spanned::span)).unwrap_or_default();
-    let wanted = form.culprit.take().map(Spanned::into_inner).unwrap_or_default();
+    let mut wanted = form.culprit.take().map(Spanned::into_inner).unwrap_or_default();
+    let is_transfer = |cost: &str| Class::named(cost).is_some_and(Class::is_transfer);
+    // No row of means has the name of a cost.
+    if wanted.cost.is_none() && wanted.metric.as_deref().is_some_and(is_transfer) {
+        wanted.cost = wanted.metric.take().map(|cost| Spanned::new(place.clone(), cost));
+    }
+    // What boots count follows from the figure.
+    if let Some(cost) = wanted.cost.as_ref().filter(|it| is_transfer(it.get_ref())) {
+        let profile =
+            form.profile.get_or_insert_with(|| Spanned::new(cost.span(), Profiling::default()));
+        profile.get_mut().transfers = true;
+    }
     let [good, bad] = [("good", wanted.good), ("bad", wanted.bad)].map(|(name, commit)| {
         commit.map_or_else(
             || {
@@ -212,6 +223,37 @@ mod tests {
         assert_eq!(told(exact, "metric = 'm', phase = 'p'"), two);
         let two = "a search has one figure, and counter and cost are given";
         assert_eq!(told(exact, "counter = 'c', cost = 'entries'"), two);
+    }
+
+    #[test]
+    fn boots_of_a_search_count_what_its_figure_needs() {
+        let search = |mode: &str, machine: &str, figure: &str| {
+            let text = format!(
+                "name = 'a'\n{mode}\ntree = '.'\nmachine = {{ cpus = {machine}, memory = '512M' }}\n\
+                 workload = [{{ name = 'mprotect' }}]\n\
+                 culprit = {{ good = 'a', bad = 'b', {figure} }}\n"
+            );
+            let search = parse(&text, [None; 2])?;
+            let Search { experiment, asked, .. } = search;
+            Ok::<_, String>((experiment.profile.transfers, asked.cost, asked.phase))
+        };
+        let exact = "mode = 'exact'";
+        let of =
+            |cost: &str, phase: Option<&str>| Ok((true, Some(cost.into()), phase.map(Into::into)));
+        assert_eq!(search(exact, "2", "metric = 'transfers'"), of("transfers", None));
+        let both = "cost = 'false-sharing', phase = 'protect'";
+        assert_eq!(search(exact, "2", both), of("false-sharing", Some("protect")));
+        assert_eq!(
+            search(exact, "2", "cost = 'entries'"),
+            Ok((false, Some("entries".into()), None))
+        );
+        let told =
+            |mode: &str, machine: &str, figure: &str| search(mode, machine, figure).unwrap_err();
+        let alone = "transfers of lines are counted on 2 to 64 CPUs";
+        assert_eq!(told(exact, "1", "cost = 'upgrades'"), alone);
+        for figure in ["cost = 'transfers'", "metric = 'transfers'"] {
+            assert!(told("", "2", figure).contains("exact mode"), "{figure}");
+        }
     }
 
     #[test]
