@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use code::{ChangedPlace, CodeDifference, Image, changed_place, has_debug_information};
 use kernelfiles::kallsyms::Symbols;
+use kernels::types::Types;
 use kernels::{Cache, Request, Search, arch, digest, image as images};
 use machine::Emulator;
 use model::{Kernel, Pinned};
@@ -179,6 +180,11 @@ impl Vmlinux {
             };
         }
         Ok(code)
+    }
+
+    /// The kernel's types; `None` if it does not have them.
+    pub fn types(&self) -> Option<Types> {
+        Types::read(&self.bytes)
     }
 
     fn of_image(cache: &Cache, kernel: &Kernel) -> Result<Self, CodeError> {

@@ -18,6 +18,7 @@ pub mod equal;
 mod fields;
 mod headline;
 mod holder;
+mod layout;
 pub mod lines;
 pub mod loops;
 mod moved;
@@ -48,6 +49,10 @@ pub use cost::{NoCost, check_cost};
 pub use fields::{FieldCost, fields};
 pub use headline::{Headline, headlines};
 pub use holder::{Callee, Divided, Holder};
+pub use layout::{
+    LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember, LayoutSide, Parted,
+    changed_types,
+};
 use lines::FunctionLines;
 pub use moved::Moved;
 pub use offset::{OwnCost, do_offset};
@@ -106,6 +111,10 @@ pub struct Explanation {
     pub classes: Vec<ClassCost>,
     /// The kernel's transfers of lines by field, if the cost is one of transfers.
     pub fields: Vec<FieldCost>,
+    /// The layouts of the types of these fields, if they are known, the largest change first.
+    pub layouts: Vec<LayoutChange>,
+    /// Why no layout is known; `None` if they are, or if they were not asked for.
+    pub no_layouts: Option<String>,
 }
 
 /// One of the two variants.
@@ -223,6 +232,8 @@ pub fn explain(
         reasons: None,
         classes: Vec::new(),
         fields: Vec::new(),
+        layouts: Vec::new(),
+        no_layouts: None,
     }
 }
 

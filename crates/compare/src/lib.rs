@@ -49,8 +49,9 @@ pub use explain::sampled::{
 pub use explain::signal::Signal;
 pub use explain::{
     Asked, Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
-    FieldCost, Headline, Holder, LeftOut, Moved, NoCost, Only, OwnCost, Path, Paths, Reason,
-    Section, Side, Split, Subject, Totals, check_cost, classes, do_offset, explain, fields,
+    FieldCost, Headline, Holder, LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember,
+    LayoutSide, LeftOut, Moved, NoCost, Only, OwnCost, Parted, Path, Paths, Reason, Section, Side,
+    Split, Subject, Totals, changed_types, check_cost, classes, do_offset, explain, fields,
     headlines, paths, reasons,
 };
 pub use figures::BootFigures;

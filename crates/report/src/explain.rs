@@ -11,6 +11,7 @@ mod figures;
 mod flame;
 pub mod headline;
 mod json;
+pub mod layout;
 pub mod lines;
 mod lists;
 mod sampled;

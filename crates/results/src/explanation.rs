@@ -3,19 +3,21 @@
 
 use boot::{ChangedPlaces, changed_places};
 use compare::{
-    Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots, check_cost,
-    classes, explain, fields, headlines, paths, reasons,
+    Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots,
+    changed_types, check_cost, classes, explain, fields, headlines, paths, reasons,
 };
 use kernels::Cache;
+use kernels::types::SLOTS;
 use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse, is_by_path};
 use store::{Archive, Detail, ExperimentId};
 
 use crate::across::Stored;
 use crate::analysis::{code_of, place_of, read};
 use crate::error::AnalysisError;
+use crate::layouts::layouts;
 
-/// The sources whose counters are assigned to functions.
-const COUNTED: [&str; 1] = [Source::Vmstat.name()];
+/// The sources that explanations use.
+const COUNTED: [&str; 2] = [Source::Vmstat.name(), SLOTS];
 
 /// Most functions whose lines are looked for.
 const MOST_PLACED: usize = 3;
@@ -77,6 +79,10 @@ impl Explained {
             explanation.classes = classes(&base, &new, &used, phase.as_deref());
         }
         explanation.fields = fields(&base, &new, &used, (phase.as_deref(), cost));
+        let changed = changed_types(&explanation.fields);
+        if !changed.is_empty() {
+            explanation = explanation.with_layouts(layouts([&base, &new], &changed));
+        }
         if by_system_call {
             explanation.reasons = reasons(&base, &new, &used, (phase.as_deref(), cost));
             if explanation.reasons.is_none() {

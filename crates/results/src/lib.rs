@@ -9,6 +9,7 @@ mod differences;
 mod error;
 mod executed;
 pub mod explanation;
+mod layouts;
 mod lines;
 mod names;
 mod sampled;

@@ -1,5 +1,6 @@
 //! The lines of memory that the kernel takes from other CPUs, by the field that lies there.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Boot, Class, Name, Place, WorkloadUse};
@@ -18,7 +19,13 @@ pub struct FieldCost {
     pub function: String,
     /// The number on both sides.
     pub transfers: Difference,
+    /// The functions that are known to write it, on both sides: they took the copies of others while they had one. Those
+    /// that did so most come first. Other transfers can be loads or stores.
+    pub writers: [Vec<String>; 2],
 }
+
+/// Most functions that are named because they write a field.
+const MOST_WRITERS: usize = 3;
 
 /// The transfers by field, those that changed most first. `cost` is a kind of transfers; empty for any other cost.
 pub fn fields(
@@ -32,7 +39,9 @@ pub fn fields(
     }
     let all = seeds([base, new], used);
     let span = Span::of(phase, &all, used);
-    let sides = Sides::of(all).map(|boot| of_boot(boot, used, span, cost));
+    let boots = Sides::of(all);
+    let sides = boots.map(|boot| of_boot(boot, used, span, cost));
+    let upgrades = boots.map(|boot| of_boot(boot, used, span, Class::Upgrade.name()));
     let names: BTreeSet<&Name> = sides.iter().flat_map(BTreeMap::keys).collect();
     let fields = names.into_iter().filter_map(|field| {
         let own = sides.map(|fields| fields.get(field));
@@ -43,8 +52,9 @@ pub fn fields(
             *functions.entry(function).or_default() += count;
         }
         let (function, _) = functions.iter().max_by_key(|(name, count)| (**count, **name))?;
+        let writers = upgrades.seeds.each_ref().map(|seeds| writers(seeds, field));
         let (field, function) = (field.to_string(), function.to_string());
-        Some((FieldCost { field, function, transfers: counts.difference()? }, counts))
+        Some((FieldCost { field, function, transfers: counts.difference()?, writers }, counts))
     });
     let mut fields = judged(fields.collect(), false, |it| &mut it.transfers);
     let size = |it: &FieldCost| it.transfers.base.max(it.transfers.new);
@@ -53,6 +63,17 @@ pub fn fields(
         of_b.total_cmp(&of_a).then(size(b).total_cmp(&size(a)))
     });
     fields
+}
+
+/// The functions that wrote a field while others had a copy, in the seeds of a side.
+fn writers(seeds: &[BTreeMap<Name, Counts>], field: &Name) -> Vec<String> {
+    let mut sums = BTreeMap::<&Name, u128>::new();
+    for (function, count) in seeds.iter().filter_map(|fields| fields.get(field)).flatten() {
+        *sums.entry(function).or_default() += count;
+    }
+    let mut writers: Vec<_> = sums.into_iter().filter(|(_, count)| *count > 0).collect();
+    writers.sort_by_key(|(_, count)| Reverse(*count));
+    writers.into_iter().take(MOST_WRITERS).map(|(function, _)| function.to_string()).collect()
 }
 
 /// Transfers by function.
@@ -86,14 +107,17 @@ mod tests {
     fn taken(seed: u32, mm_count: u64) -> Boot {
         let profiling = Profiling { transfers: true, ..Profiling::default() };
         let mut costs: CostTable = exact_cost::table_with_classes(Architecture::X86_64, &profiling);
-        let number = costs.number(Class::Transfer.name()).unwrap();
+        let number = |class: Class| costs.number(class.name()).unwrap();
+        let numbers = [Class::Transfer, Class::Upgrade].map(number);
         let luck = [51, 50, 53, 52][seed as usize];
         for (field, function, count) in
             [(COUNT, "mmdrop", mm_count), (COUNT, "mmgrab", 7), ("[page]", "f", luck)]
         {
+            let upgrades = if field == COUNT { count / 10 } else { 0 };
             let (field, function) = (field.into(), function.into());
             let place = Place::Field { field, function, module: "".into() };
-            costs.push(place, [Cell::new(number, 0, count)]);
+            let cells = numbers.into_iter().zip([count, upgrades]);
+            costs.push(place, cells.map(|(number, count)| Cell::new(number, 0, count)));
         }
         let (workload, phase) = (manifest().name, "run".to_owned());
         let profile = Profile { workload, phase, costs, ..Profile::default() };
@@ -113,6 +137,8 @@ mod tests {
         assert_eq!((&*first.field, &*first.function), (COUNT, "mmdrop"));
         assert_eq!((first.transfers.base, first.transfers.new), (1007.0, 17.0));
         assert_eq!(first.transfers.beyond_luck(), Some(true));
+        assert_eq!(first.writers, [vec!["mmdrop".to_owned()], vec!["mmdrop".to_owned()]]);
+        assert_eq!(second.writers, [Vec::<String>::new(), Vec::new()]);
         assert_eq!((&*second.field, second.transfers.beyond_luck()), ("[page]", Some(false)));
         assert_eq!(ask("instructions"), []);
     }

@@ -95,7 +95,9 @@ fn line(
     let first = indent.to_owned() + &cells.collect::<String>();
     let last = columns.len() - 1;
     match columns[last].holds {
-        Holds::Figures => format!("{first}{end:>widest$}\n", widest = widest[last]),
+        Holds::Figures => {
+            format!("{}\n", format!("{first}{end:>widest$}", widest = widest[last]).trim_end())
+        }
         // A row without a subject has only figures.
         Holds::Subject if end.is_empty() => format!("{}\n", first.trim_end()),
         Holds::Subject => medium.wrapped(&first, &format!("{}{GAP}", " ".repeat(first.len())), end),

@@ -5,6 +5,7 @@ use model::Class;
 
 use super::cause;
 use super::flame::{self, Graphs};
+use super::layout;
 use super::lines;
 use super::lists;
 use super::waterfall::waterfall;
@@ -122,6 +123,7 @@ fn blocks(
         explanation.reasons.as_ref().map(|it| lists::reasons(explanation, section, it, rows));
     let lists = reasons.into_iter().chain(lists::classes(explanation, section));
     let lists = lists.chain(lists::fields(explanation, section, rows));
+    let lists = lists.chain(layout::blocks(explanation));
     let totals = [view::totals(explanation, phase, phases)].into_iter().chain(lists).collect();
     Ok([found].into_iter().chain(drawn).chain([totals]).chain(tables).chain([last]).collect())
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use compare::{
     BuildDifference, ClassCost, Contribution, Counter, Explanation, Fact, FieldCost, Headline,
-    Reason, SampledDifference, Section, Side, Totals,
+    LayoutChange, Reason, SampledDifference, Section, Side, Totals,
 };
 use model::{Cost, ENTRIES};
 use serde::Serialize;
@@ -38,6 +38,10 @@ struct Document<'a> {
     classes: &'a [ClassCost],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     fields: &'a [FieldCost],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    layouts: &'a [LayoutChange],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layouts_unknown: Option<&'a str>,
     all: Option<SectionDocument<'a>>,
     measured: Option<SectionDocument<'a>>,
     phases: Vec<SectionDocument<'a>>,
@@ -103,6 +107,8 @@ pub fn explain_json(
         reasons: explanation.reasons.as_deref(),
         classes: &explanation.classes,
         fields: &explanation.fields,
+        layouts: &explanation.layouts,
+        layouts_unknown: explanation.no_layouts.as_deref(),
         all: explanation.all.as_ref().map(|all| section(explanation, all)),
         measured: explanation.measured.as_ref().map(|measured| section(explanation, measured)),
         phases: explanation.phases.iter().map(|phase| section(explanation, phase)).collect(),

@@ -4,6 +4,7 @@
 mod common;
 mod headline;
 mod kernels;
+mod layout;
 mod lists;
 mod marked;
 mod sampled;
