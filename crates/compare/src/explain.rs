@@ -40,7 +40,7 @@ use model::{Architecture, Boot, Class, Cost, Profile, WorkloadUse};
 use serde::Serialize;
 
 use crate::notes::{self, BuildDifference, Fact};
-use crate::{VariantBoots, pairs};
+use crate::{Difference, VariantBoots, pairs};
 pub use asked::Asked;
 pub use cause::Code;
 pub use classes::{ClassCost, classes};
@@ -113,6 +113,8 @@ pub struct Explanation {
     pub fields: Vec<FieldCost>,
     /// The layouts of the types of these fields, if they are known, the largest change first.
     pub layouts: Vec<LayoutChange>,
+    /// The kernel's instructions in the same phases, if the cost is transfers of lines.
+    pub instructions: Option<Difference>,
     /// Why no layout is known; `None` if they are, or if they were not asked for.
     pub no_layouts: Option<String>,
 }
@@ -233,6 +235,7 @@ pub fn explain(
         classes: Vec::new(),
         fields: Vec::new(),
         layouts: Vec::new(),
+        instructions: None,
         no_layouts: None,
     }
 }

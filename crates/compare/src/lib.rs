@@ -35,7 +35,9 @@ pub use designs::steps::Step;
 pub use designs::sweep::{
     PointComparison, PointFigure, PointVerdict, PointVerdicts, VerdictChange, verdicts_by_point,
 };
-pub use explain::attribution::{Explained, FunctionByKernel, add_paths, add_reasons, explained};
+pub use explain::attribution::{
+    Explained, FunctionByKernel, add_paths, add_reasons, add_transfers, explained,
+};
 pub use explain::counters::counter_growth;
 pub use explain::cover::{Coverage, CoverageBuilder, FunctionCoverage, WorkloadCoverage};
 pub use explain::lines::{

@@ -6,7 +6,7 @@ use model::{INSTRUCTIONS, Mode, count, grouped};
 
 use crate::ascii::excerpt;
 use crate::document::{self, Block, TEXT, sections, sentence};
-use crate::explain::{apart, headline};
+use crate::explain::{apart, headline, transfers};
 use crate::heading::{is_time, left_out};
 use crate::note::{self, Note};
 use crate::verdicts::{self};
@@ -69,7 +69,8 @@ pub fn headlines(explained: &[Explained]) -> String {
         let said = said.chain(headline::by_kernel(it)).chain(headline::start(it));
         let said = said
             .chain(apart::sentences(&it.explanation, it.headlines.iter(), |_| true))
-            .chain(headline::offset_reasons(it));
+            .chain(headline::offset_reasons(it))
+            .chain(transfers::sentences(it));
         said.map(move |line| format!("{first}{line}"))
     });
     let by_reason = headline::by_reason(explained.iter().flat_map(|it| &it.headlines));

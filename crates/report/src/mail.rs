@@ -25,7 +25,7 @@ use model::{Mode, STATES};
 use crate::ascii::escape;
 use crate::brief::{tells, with_rows};
 use crate::document::{Block, MAIL, sections, sentence, text};
-use crate::explain::headline;
+use crate::explain::{headline, transfers};
 use crate::note::{self, Note};
 use crate::{build, cross_check, effects, exact, failing, notes, oddities, steps, sweep, table};
 use fit::Piece::{Kept, Rows, Sentences, Shrinks, Spare};
@@ -43,6 +43,9 @@ const MAX_DESIGN: usize = 24;
 /// Most and least lines about the cause.
 const MAX_CAUSE: usize = 16;
 const MIN_CAUSE: usize = 6;
+/// Most and least lines about lines of memory that CPUs took from each other.
+const MAX_TRANSFERS: usize = 12;
+const MIN_TRANSFERS: usize = 9;
 /// Most lines about boots that failed so that there is nothing to compare.
 const MAX_FAILING: usize = 12;
 /// Most and least lines about how the kernels were built and what code differs.
@@ -143,9 +146,16 @@ fn written(
             least: MIN_BUILT,
         };
         // Which functions a patch changes is known for sure.
+        let transfers = Sentences {
+            name: "transfers of lines",
+            blocks: explained.iter().flat_map(transfers::sentences).map(sentence).collect(),
+            most: MAX_TRANSFERS,
+            least: MIN_TRANSFERS,
+        };
         let ordered =
             if comparison.notes.builds.is_empty() { [built, cause] } else { [cause, built] };
         pieces.extend(ordered);
+        pieces.push(transfers);
         let states: Vec<Block> = build::states_of(comparison).into_iter().map(sentence).collect();
         pieces.push(Kept(text(&states, &MAIL)));
         pieces.push(Rows);

@@ -7,6 +7,8 @@ mod common;
 mod recipe;
 #[path = "mail/subject.rs"]
 mod subject;
+#[path = "mail/transfers.rs"]
+mod transfers;
 #[path = "mail/whole.rs"]
 mod whole;
 

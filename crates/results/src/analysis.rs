@@ -7,15 +7,17 @@ use boot::code_difference;
 use code::CodeDifference;
 use compare::{
     Comparison, Explained, FailedBoot, Judging, Results, Sources, UserNote, add_paths, add_reasons,
-    comparable, compare, cross_check, explained, with_phases,
+    add_transfers, comparable, compare, cross_check, explained, with_phases,
 };
 use kernels::Cache;
+use kernels::types::SLOTS;
 use model::{BootId, Experiment, Kept, Mode, Reading, Source};
 use plots::{PLOT_SOURCES, Plots, plots};
 use store::{Archive, Detail, ExperimentId, ExperimentRow};
 
 use crate::across::{Of, Stored, across};
 use crate::error::AnalysisError;
+use crate::layouts::layouts;
 use crate::names::{rename_samples, use_mmtests_names};
 
 /// The sources whose counters tables compare.
@@ -23,6 +25,9 @@ const COUNTED: [&str; 3] =
     [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
 /// These sources, CPU times and events. CPU times and events change with each sample, so they show
 /// when the sampler ran.
+const EXACT: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], SLOTS];
+const EXACT_SAMPLED: [&str; 6] =
+    [COUNTED[0], COUNTED[1], COUNTED[2], SLOTS, Source::Stat.name(), Source::Events.name()];
 const SAMPLED: [&str; 5] =
     [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name(), Source::Events.name()];
 
@@ -132,10 +137,11 @@ impl Analysis {
         explained
     }
 
-    /// Finds the same, with the change by system call, also where nothing changed.
+    /// Finds the same, with the change by system call, and with transfers of lines if they were counted, also where nothing changed.
     pub fn explained_with_reasons(&self) -> Vec<Explained> {
         let mut explained = explained(&self.comparison, &self.results(), true);
         add_reasons(&mut explained, &self.comparison, &self.results());
+        add_transfers(&mut explained, &self.comparison, &self.results(), layouts);
         self.with_code(explained)
     }
 
@@ -245,8 +251,8 @@ fn detail(experiment: &Experiment) -> Detail<'static> {
     match (experiment.mode, &*experiment.sampler.events) {
         (Mode::Measured, []) => Detail::Ends(&COUNTED),
         (Mode::Measured, _) => Detail::Series(&SAMPLED),
-        (Mode::Exact, []) => Detail::Profiles(&COUNTED),
-        (Mode::Exact, _) => Detail::Profiles(&SAMPLED),
+        (Mode::Exact, []) => Detail::Profiles(&EXACT),
+        (Mode::Exact, _) => Detail::Profiles(&EXACT_SAMPLED),
     }
 }
 

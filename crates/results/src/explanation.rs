@@ -8,7 +8,9 @@ use compare::{
 };
 use kernels::Cache;
 use kernels::types::SLOTS;
-use model::{Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse, is_by_path};
+use model::{
+    Class, Experiment, INSTRUCTIONS, Kept, Point, Profile, Source, WorkloadUse, is_by_path,
+};
 use store::{Archive, Detail, ExperimentId};
 
 use crate::across::Stored;
@@ -79,6 +81,10 @@ impl Explained {
             explanation.classes = classes(&base, &new, &used, phase.as_deref());
         }
         explanation.fields = fields(&base, &new, &used, (phase.as_deref(), cost));
+        if cost == Class::Transfer.name() {
+            let counted = explain(&base, &new, &used, experiment.boots, INSTRUCTIONS);
+            explanation.instructions = counted.section(phase.as_deref()).map(|it| it.totals.kernel);
+        }
         let changed = changed_types(&explanation.fields);
         if !changed.is_empty() {
             explanation = explanation.with_layouts(layouts([&base, &new], &changed));

@@ -3,12 +3,12 @@
 use std::mem;
 
 use code::CodeDifference;
-use model::{INSTRUCTIONS, WorkloadUse};
+use model::{Class, INSTRUCTIONS, WorkloadUse};
 use serde::Serialize;
 
 use crate::{
-    Comparison, Explanation, Headline, Holder, Paths, Results, RowVerdict, VariantBoots, Verdict,
-    explain, headlines, paths, reasons, split_columns,
+    Comparison, Explanation, Headline, Holder, Layout, Paths, Results, RowVerdict, VariantBoots,
+    Verdict, changed_types, explain, fields, headlines, paths, reasons, split_columns,
 };
 
 /// The attribution of a variant's changes in the phases of a workload.
@@ -29,6 +29,10 @@ pub struct Explained {
     /// The functions to which the change belongs.
     #[serde(skip)]
     pub explanation: Explanation,
+    /// The kernel's transfers of lines, their fields and layouts; `None` until [`add_transfers`] adds them, and if they were
+    /// not counted.
+    #[serde(skip)]
+    pub transfers: Option<Explanation>,
     /// The call paths of the measured phases; empty until [`add_paths`] adds them.
     #[serde(skip)]
     pub paths: Paths,
@@ -93,7 +97,7 @@ pub fn explained(
             let built = built.into_iter().flatten().filter_map(boots).collect::<Vec<_>>();
             let by_kernel = by_kernel(&headlines, [base, new], &built, used);
             let (workload, variant) = (workload.clone(), new.variant.name.clone());
-            let (plain, paths) = (used.manifest.plain, Paths::default());
+            let (plain, paths, transfers) = (used.manifest.plain, Paths::default(), None);
             all.push(Explained {
                 workload,
                 variant,
@@ -101,6 +105,7 @@ pub fn explained(
                 headlines,
                 by_kernel,
                 explanation,
+                transfers,
                 paths,
             });
         }
@@ -150,6 +155,30 @@ pub fn add_paths(all: &mut [Explained], comparison: &Comparison, results: &Resul
 pub fn add_reasons(all: &mut [Explained], comparison: &Comparison, results: &Results<'_>) {
     for (it, [base, new], used) in boots_of(all, comparison, results) {
         it.explanation.reasons = reasons(base, new, used, (None, INSTRUCTIONS));
+    }
+}
+
+/// Adds the kernel's transfers of lines, in the measured phases together, if they were counted. `layouts` gives the layouts
+/// of types in the kernels of both sides, like [`Explanation::with_layouts`]. `comparison` and `results` must be those that
+/// were explained.
+pub fn add_transfers(
+    all: &mut [Explained],
+    comparison: &Comparison,
+    results: &Results<'_>,
+    layouts: impl Fn([&VariantBoots<'_>; 2], &[String]) -> Result<Vec<(String, [Layout; 2])>, String>,
+) {
+    if !results.experiment.profile.transfers {
+        return;
+    }
+    let cost = Class::Transfer.name();
+    for (it, [base, new], used) in boots_of(all, comparison, results) {
+        let mut explanation = explain(base, new, used, results.experiment.boots, cost);
+        explanation.fields = fields(base, new, used, (None, cost));
+        let changed = changed_types(&explanation.fields);
+        if !changed.is_empty() {
+            explanation = explanation.with_layouts(layouts([base, new], &changed));
+        }
+        it.transfers = Some(explanation);
     }
 }
 

@@ -8,6 +8,7 @@ use super::flame::{self, Graphs};
 use super::layout;
 use super::lines;
 use super::lists;
+use super::transfers;
 use super::waterfall::waterfall;
 use super::{apart, headline};
 use super::{page, sampled, view, work};
@@ -97,6 +98,8 @@ fn blocks(
     let place = if section.only_cause().is_some() { 0 } else { found.len() };
     found.splice(place..place, causes);
     found.extend(of_one_side(explanation));
+    let instructions = explanation.instructions.as_ref();
+    found.extend(instructions.and_then(|it| transfers::meaning(it, &section.totals.kernel)));
     let is_locked = explanation.cost.name == Class::Locked.name();
     found.extend(is_locked.then(|| lists::LOCKED_ON_ONE_CPU.to_owned()));
     found.splice(0..0, build::states(explanation));

@@ -96,9 +96,10 @@ impl Versions {
         let mut explained = explained.to_vec();
         let by = |name: &mut String| *name = self.renamed(name);
         for it in &mut explained {
-            let explanation = &mut it.explanation;
-            let sides = [&mut explanation.base.name, &mut explanation.new.name];
-            sides.into_iter().chain([&mut it.variant]).for_each(by);
+            by(&mut it.variant);
+            for explanation in [&mut it.explanation].into_iter().chain(&mut it.transfers) {
+                [&mut explanation.base.name, &mut explanation.new.name].into_iter().for_each(by);
+            }
             it.by_kernel.iter_mut().flat_map(|it| &mut it.kernels).for_each(|it| by(&mut it.0));
         }
         explained

@@ -77,7 +77,7 @@ fn the_phases_with_the_largest_changes_are_explained() {
 }
 
 /// A change between two kernels. The code of one function differs.
-fn explained() -> Explained {
+pub fn explained() -> Explained {
     let used = WorkloadUse::new(common::manifest(), 1, Millis(1));
     let variants = ["6.1", "6.12"].map(variant);
     let (old, new) = (kernels::old(), kernels::new());
