@@ -7,6 +7,7 @@ mod named;
 mod architecture;
 mod boot;
 mod build;
+mod class;
 mod costs;
 mod directory;
 mod disk;
@@ -35,9 +36,10 @@ pub use boot::{
     TOOL_SOURCES, Usage, WORKLOAD_SOURCE,
 };
 pub use build::{Build, Compiler, TaskLayout};
+pub use class::Class;
 pub use costs::{
-    ALL_CPUS, Cell, Class, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, LOADS, Name, Place,
-    Privilege, SAMPLES, STORES, Target, USER, exact_cost, is_by_path, program_frames,
+    ALL_CPUS, Cell, Cost, CostRow, CostTable, ENTRIES, INSTRUCTIONS, LOADS, Name, Place, Privilege,
+    SAMPLES, STORES, Target, USER, exact_cost, is_by_path, program_frames,
 };
 pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
