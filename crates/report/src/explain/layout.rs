@@ -73,12 +73,11 @@ pub fn sentences(explanation: &Explanation, change: &LayoutChange) -> impl Itera
 /// Says with what a field shares a line, in which kernel.
 fn shared(parted: &Parted, [base, new]: &[String; 2]) -> String {
     let mut kinds: Vec<[f64; 2]> = Vec::new();
-    let new_kinds = parted.with.iter().map(|(_, shares)| *shares);
-    new_kinds.for_each(|it| {
-        if !kinds.contains(&it) {
-            kinds.push(it)
+    for (_, shares) in &parted.with {
+        if !kinds.contains(shares) {
+            kinds.push(*shares);
         }
-    });
+    }
     let each = kinds.iter().map(|kind| {
         let with = parted.with.iter().filter(|(_, shares)| shares == kind);
         let with = with.map(|(field, _)| format!("`{}`", excerpt(field)));
@@ -103,7 +102,7 @@ fn rows(side: &LayoutSide) -> Vec<[String; 4]> {
     let rows = side.lines.iter().flat_map(|line| {
         let rule = line.number.map(|number| {
             let at = (number * LINE).saturating_sub(begins);
-            let said = format!("--- line {number} ({} bytes) ---", at);
+            let said = format!("--- line {number} ({at} bytes) ---");
             [String::new(), String::new(), said, String::new()]
         });
         rule.into_iter().chain(line.fields.iter().map(row))

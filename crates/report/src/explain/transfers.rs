@@ -1,7 +1,6 @@
 //! Sentences on lines that the kernel takes from other CPUs, beside what it executes.
 
 use compare::{Difference, Explained, FieldCost, RATE};
-use model::grouped;
 
 use super::layout;
 use crate::ascii::excerpt;
@@ -38,7 +37,7 @@ pub fn meaning(instructions: &Difference, transfers: &Difference) -> Option<Stri
         let change = Of::Number.change([it.base, it.new], 2);
         change.unwrap_or_else(|| format!("{} instead of 0", figure(it.new, 0)))
     };
-    let executed = format!("the kernel executed {} instructions", size(instructions));
+    let executed = format!("The kernel executed {} instructions", size(instructions));
     let took = format!("took {} lines from other CPUs", size(transfers));
     let ways = (way(instructions)?, way(transfers)?);
     let said = match ways {
@@ -50,16 +49,16 @@ pub fn meaning(instructions: &Difference, transfers: &Difference) -> Option<Stri
             format!("The kernel's instructions did not change beyond luck, and the kernel {took}")
         }
         (_, Same) => {
-            format!("T{}, and its transfers of lines did not change beyond luck", &executed[1..])
+            format!("{executed}, and its transfers of lines did not change beyond luck")
         }
-        _ => format!("T{} and {took}", &executed[1..]),
+        _ => format!("{executed} and {took}"),
     };
     let means = match ways {
         (Same, Same) => return Some(format!("{said}: neither figure tells the kernels apart.")),
-        (Same, Up) => "as much work, at more lines that other CPUs have",
-        (Same, Down) => "as much work, at fewer lines that other CPUs have",
-        (Down, Up) => "less work, at more lines that other CPUs have",
-        (Up, Down) => "more work, at fewer lines that other CPUs have",
+        (Same, Up) => "the same work takes more lines from them",
+        (Same, Down) => "the same work takes fewer lines from them",
+        (Down, Up) => "less work, but more of its lines come from them",
+        (Up, Down) => "more work, but fewer of its lines come from them",
         (Up, Up) => "some of these transfers may come with the additional work",
         (Down, Down) => "some of these transfers may have gone with the work",
         (_, Same) => return Some(format!("{said}. Neither figure is time.")),
@@ -73,9 +72,13 @@ pub fn sentences(it: &Explained) -> Vec<String> {
     let Some(transfers) = &it.transfers else { return Vec::new() };
     let totals = [&it.explanation, transfers].map(|it| Some(it.section(None)?.totals.kernel));
     let [Some(instructions), Some(total)] = totals else { return Vec::new() };
-    let beyond = transfers.fields.iter().filter(|it| it.transfers.beyond_luck() == Some(true));
+    // What has no name is in brackets.
+    let beyond = transfers
+        .fields
+        .iter()
+        .filter(|it| it.transfers.beyond_luck() == Some(true) && !it.field.starts_with('['));
     let named = |it: &FieldCost| {
-        let [base, new] = [it.transfers.base, it.transfers.new].map(|it| grouped(&figure(it, 0)));
+        let [base, new] = [it.transfers.base, it.transfers.new].map(|it| figure(it, 0));
         format!("`{}` {base} before, {new} now", excerpt(&it.field))
     };
     let named: Vec<String> = beyond.take(MAX_FIELDS).map(named).collect();
