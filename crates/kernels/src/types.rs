@@ -7,7 +7,7 @@ use std::fmt;
 
 use btf_rs::{Btf, BtfType, Type};
 
-use crate::layout::btf;
+use crate::layout::{bit_offset, btf};
 
 pub use members::{Member, Members, PER_CPU_WORDS};
 
@@ -21,9 +21,8 @@ const PER_CPU: &str = ".data..percpu";
 pub const SLOTS: &str = "slots";
 
 /// Slab caches of one type that do not have the type's name, where the kernel creates them.
-const CACHES: [(&str, &str); 36] = [
+const CACHES: [(&str, &str); 28] = [
     ("bdev_cache", "bdev_inode"),
-    ("cred", "cred"),
     ("cred_jar", "cred"),
     ("debugfs_inode_cache", "debugfs_inode_info"),
     ("eventpoll_epi", "epitem"),
@@ -36,14 +35,9 @@ const CACHES: [(&str, &str); 36] = [
     ("inode_cache", "inode"),
     ("kernfs_iattrs_cache", "kernfs_iattrs"),
     ("kernfs_node_cache", "kernfs_node"),
-    ("mm_struct", "mm_struct"),
     ("mnt_cache", "mount"),
     ("mqueue_inode_cache", "mqueue_inode_info"),
     ("numa_policy", "mempolicy"),
-    ("pde_opener", "pde_opener"),
-    ("pid", "pid"),
-    ("pid_namespace", "pid_namespace"),
-    ("proc_dir_entry", "proc_dir_entry"),
     ("proc_inode_cache", "proc_inode"),
     ("radix_tree_node", "xa_node"),
     ("shared_policy_node", "sp_node"),
@@ -52,12 +46,10 @@ const CACHES: [(&str, &str); 36] = [
     ("signal_cache", "signal_struct"),
     ("skbuff_head_cache", "sk_buff"),
     ("sock_inode_cache", "socket_alloc"),
-    ("task_delay_info", "task_delay_info"),
     ("tracefs_inode_cache", "tracefs_inode"),
     ("TCP", "tcp_sock"),
     ("UDP", "udp_sock"),
     ("UNIX", "unix_sock"),
-    ("xfs_inode", "xfs_inode"),
 ];
 
 /// Names and types of variables by their offset.
@@ -253,8 +245,7 @@ impl Types {
 
     fn offset(&self, of: &str, member: &str) -> Option<u64> {
         let Type::Struct(structure) = self.structure(of)? else { return None };
-        crate::layout::bit_offset(&self.btf, &structure, member, MAX_DEPTH)
-            .map(|at| u64::from(at / 8))
+        bit_offset(&self.btf, &structure, member, MAX_DEPTH).map(|at| u64::from(at / 8))
     }
 
     /// The value of a constant of an enumeration.

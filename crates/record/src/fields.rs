@@ -16,7 +16,7 @@ const OTHER: &str = "[other]";
 const MAX_FIELDS: usize = 1 << 16;
 
 /// The kinds of transfers with their numbers.
-pub fn kinds(counts: counted::Transfers) -> [(Class, u64); Class::TRANSFERS.len()] {
+fn kinds(counts: counted::Transfers) -> [(Class, u64); Class::TRANSFERS.len()] {
     let counted::Transfers { all, upgrades, disjoint, remote, pairs } = counts;
     let numbers = [all, upgrades, disjoint, remote, pairs];
     std::array::from_fn(|kind| (Class::TRANSFERS[kind], numbers[kind]))

@@ -28,9 +28,9 @@ const BEYOND: &str = "[beyond]";
 /// usual.
 const MAX_PATHS: usize = 1 << 22;
 
-/// Returns the profile of each phase of each iteration, with the instructions of the functions
-/// `lines` one by one. `memory` names what lies in memory, if transfers were counted. `None` if the plugin counted other cuts than the agent recorded: counts
-/// cannot be assigned to phases then.
+/// Returns the profile of each phase of each iteration, with the instructions of the functions `lines` one by one.
+/// `memory` names what lies in memory, if transfers were counted. `None` if the plugin counted other cuts than the agent
+/// recorded: counts cannot be assigned to phases then.
 pub fn profiles(
     counted: &counted::Profile,
     spans: &[Span],
@@ -254,8 +254,8 @@ fn functions<'a>(
         }
         for count in cpu.transfers.iter().filter(|it| it.address != counted::PROGRAM) {
             let name = name_of(symbols.find(count.address));
-            for (class, transfers) in fields::kinds(count.transfers) {
-                cost_of(class).into_iter().for_each(|cost| add(name, cost, number, transfers));
+            for Cell { cost, cpu, value, .. } in fields::cells(number, count.transfers, table) {
+                add(name, cost, cpu, value);
             }
         }
         if cpu.totals.kernel_other > 0 {
