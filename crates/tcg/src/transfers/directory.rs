@@ -1,4 +1,4 @@
-//! Which CPU has a copy of which line of memory, if caches have no limits: copies are lost only by the stores of other
+//! The CPUs that have a copy of a line of memory, if caches have no limits: copies are lost only by the stores of other
 //! CPUs. So only what CPUs do to each other counts, and not what does not fit into a cache.
 //!
 //! A line is in the state of the MESI protocol (Papamarcos and Patel, 1984): a CPU that stores has the only copy, and
@@ -14,7 +14,7 @@ use super::pair::{PAIR, Pair};
 /// The bytes of a line.
 pub const LINE: u64 = 64;
 /// The lines of a page.
-const LINES: usize = (PAGE / LINE) as usize;
+pub const LINES: usize = (PAGE / LINE) as usize;
 /// The pairs of lines of a page.
 const PAIRS: usize = (PAGE / PAIR) as usize;
 /// The largest number of CPUs, one for each bit of a line's copies.
@@ -69,6 +69,13 @@ struct Page {
     pairs: [Pair; PAIRS],
 }
 
+/// The place of a line: its page in the directory, and its number there.
+#[derive(Clone, Copy)]
+struct Place {
+    page: usize,
+    line: usize,
+}
+
 /// The lines that were accessed, by their physical addresses.
 pub struct Directory {
     /// The node of each CPU.
@@ -95,22 +102,16 @@ impl Directory {
         bytes: Bytes,
         stores: bool,
     ) -> Option<Taken> {
-        let own = 1 << cpu;
-        let takes_pair = self.pair(address).access(own, stores);
-        let has = self.line(address).copies & own != 0;
-        let line = self.take_line(cpu, address, bytes, stores).map(Taken::Line);
+        let (own, at) = (1 << cpu, self.place(address));
+        let takes_pair = self.pair(at).access(own, stores);
+        let has = self.line(at).copies & own != 0;
+        let line = self.take_line(cpu, at, bytes, stores).map(Taken::Line);
         line.or((has && takes_pair).then_some(Taken::Pair))
     }
 
-    fn take_line(
-        &mut self,
-        cpu: usize,
-        address: u64,
-        bytes: Bytes,
-        stores: bool,
-    ) -> Option<Transfer> {
+    fn take_line(&mut self, cpu: usize, at: Place, bytes: Bytes, stores: bool) -> Option<Transfer> {
         let (own, writes) = (1_u64 << cpu, cpu as u32 + 1);
-        let line = self.line(address);
+        let line = self.line(at);
         let (has, others) = (line.copies & own != 0, line.copies & !own);
         if has && (!stores || others == 0) {
             if stores {
@@ -120,8 +121,8 @@ impl Directory {
             return None;
         }
         let writer = (line.writer as usize).checked_sub(1);
-        let missed = self.hand_over(address, cpu);
-        let line = self.line(address);
+        let missed = self.hand_over(at, cpu);
+        let line = self.line(at);
         if stores {
             (line.copies, line.writer, line.written) = (own, writes, bytes);
         } else {
@@ -140,25 +141,27 @@ impl Directory {
     /// The CPUs that have a copy of the pair of lines at a physical address, one for each bit. No others have the line
     /// unless they lost the pair with the other line.
     pub fn copies(&mut self, address: u64) -> u64 {
-        self.pair(address).copies
+        let at = self.place(address);
+        self.pair(at).copies
     }
 
     /// The only CPU with a copy, which wrote the line before, wrote these bytes too.
     pub fn wrote(&mut self, address: u64, bytes: Bytes) {
-        self.line(address).written |= bytes;
+        let at = self.place(address);
+        self.line(at).written |= bytes;
     }
 
     /// The other CPUs lose what the last writer wrote. Returns what this CPU lost since it had a copy.
-    fn hand_over(&mut self, address: u64, cpu: usize) -> Bytes {
+    fn hand_over(&mut self, at: Place, cpu: usize) -> Bytes {
         let (cpus, end) = (self.nodes.len(), self.lost.len());
-        let line = self.line(address);
+        let line = self.line(at);
         let Some(writer) = (line.writer as usize).checked_sub(1) else { return 0 };
         let written = std::mem::take(&mut line.written);
         if line.lost == 0 {
             line.lost = (end / cpus) as u32 + 1;
             self.lost.resize(end + cpus, 0);
         }
-        let first = (self.line(address).lost as usize - 1) * cpus;
+        let first = (self.line(at).lost as usize - 1) * cpus;
         let lists = self.lost[first..][..cpus].iter_mut().enumerate();
         lists.filter(|(other, _)| *other != writer).for_each(|(_, lost)| *lost |= written);
         std::mem::take(&mut self.lost[first + cpu])
@@ -169,21 +172,21 @@ impl Directory {
         others.map(|(_, node)| node).any(|node| *node != self.nodes[cpu])
     }
 
-    fn line(&mut self, address: u64) -> &mut Line {
-        &mut self.page(address).lines[(address / LINE) as usize % LINES]
+    fn line(&mut self, at: Place) -> &mut Line {
+        &mut self.pages[at.page].lines[at.line]
     }
 
-    fn pair(&mut self, address: u64) -> &mut Pair {
-        &mut self.page(address).pairs[(address / PAIR) as usize % PAIRS]
+    fn pair(&mut self, at: Place) -> &mut Pair {
+        &mut self.pages[at.page].pairs[at.line / 2]
     }
 
-    fn page(&mut self, address: u64) -> &mut Page {
+    fn place(&mut self, address: u64) -> Place {
         let Self { places, pages, .. } = self;
-        let place = *places.entry(address / PAGE).or_insert_with(|| {
+        let page = *places.entry(address / PAGE).or_insert_with(|| {
             pages.push(Page { lines: [Line::default(); LINES], pairs: [Pair::default(); PAIRS] });
             pages.len() - 1
         });
-        &mut pages[place]
+        Place { page, line: (address / LINE) as usize % LINES }
     }
 }
 

@@ -4,12 +4,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::directory::{Bytes, LINE};
+use super::directory::{Bytes, LINE, LINES};
 use super::pair::PAIR;
 
-/// The lines of a page. Within a page, virtual and physical addresses are the same.
-const LINES: usize = 64;
-/// The lines with the same place in their page that a CPU remembers.
+/// The lines with the same place in their page that a CPU remembers. Within a page, virtual and physical addresses are the
+/// same.
 const WAYS: usize = 8;
 /// The key of an entry without a line.
 const EMPTY: u64 = 0;

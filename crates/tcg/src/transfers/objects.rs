@@ -168,7 +168,7 @@ impl Objects {
         Some(cache)
     }
 
-    /// The variable of which a CPU's own copy is at this address.
+    /// The per-CPU variable that has a CPU's copy at this address.
     fn per_cpu_variable<A: Architecture>(
         &mut self,
         machine: &impl Machine,
