@@ -176,8 +176,14 @@ impl Types {
                         path
                     })
                 });
+                let mut paths = paths.filter(|path| !path.is_empty());
                 // The members of a union are at the same place, in an order that changes. So the first by name is taken.
-                *path += &paths.filter(|path| !path.is_empty()).min().unwrap_or_default();
+                let path_of_it = match value {
+                    Type::Union(_) => paths.min(),
+                    // Several bit fields have one byte.
+                    _ => paths.next(),
+                };
+                *path += &path_of_it.unwrap_or_default();
             }
             Type::Array(array) => {
                 let Some(element) = self.next(array) else { return };

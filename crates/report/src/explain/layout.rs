@@ -10,7 +10,7 @@ use crate::document::{Block, Column, note, part, sentence, table};
 use crate::words::listed;
 
 /// The longest name of a field in the table. Of longer ones the end is printed.
-const MAX_NAME: usize = 26;
+const MAX_NAME: usize = 23;
 /// Most fields of a type of which is said who writes them.
 const MAX_WRITTEN: usize = 4;
 
@@ -21,7 +21,11 @@ const LIMITS: &str = "A layout says what lies on one line, and not which layout 
 
 /// Lays out the layouts of the types whose transfers changed most. Empty if none is known.
 pub fn blocks(explanation: &Explanation) -> Vec<Block> {
-    let types = explanation.layouts.iter().map(|it| of_type(explanation, it));
+    // A layout whose fields have the same neighbours as before explains nothing.
+    let all = &explanation.layouts;
+    let is_parted = all.iter().any(|it| !it.parted.is_empty());
+    let types = all.iter().filter(|it| !is_parted || !it.parted.is_empty());
+    let types = types.map(|it| of_type(explanation, it));
     let limits = (!explanation.layouts.is_empty()).then(|| note(LIMITS));
     let unknown = explanation.no_layouts.as_ref();
     let unknown = unknown.map(|why| note(format!("Layouts are not known: {}.", excerpt(why))));
@@ -50,7 +54,7 @@ fn of_type(explanation: &Explanation, change: &LayoutChange) -> Block {
     let table = table(columns.collect::<Vec<_>>(), rows.collect());
     let notes =
         change.sides.iter().zip(&names).filter_map(|(side, kernel)| told(&name, side, kernel));
-    let notes = notes.chain(written(explanation, change)).map(note);
+    let notes = notes.chain(bits(change)).chain(written(explanation, change)).map(note);
     part(title, parted.chain([table]).chain(notes).collect::<Vec<_>>())
 }
 
@@ -102,7 +106,7 @@ fn rows(side: &LayoutSide) -> Vec<[String; 4]> {
     let rows = side.lines.iter().flat_map(|line| {
         let rule = line.number.map(|number| {
             let at = (number * LINE).saturating_sub(begins);
-            let said = format!("--- line {number} ({at} bytes) ---");
+            let said = format!("--- line {number} ({at}) ---");
             [String::new(), String::new(), said, String::new()]
         });
         rule.into_iter().chain(line.fields.iter().map(row))
@@ -144,6 +148,14 @@ fn told(name: &str, side: &LayoutSide, kernel: &str) -> Option<String> {
              object, and no lines are drawn."
         )),
     }
+}
+
+/// Says where the transfers of bit fields count. `None` if there are none.
+fn bits(change: &LayoutChange) -> Option<String> {
+    let mut fields = change.sides.iter().flat_map(|it| &it.lines).flat_map(|it| &it.fields);
+    fields
+        .any(|it| it.bits.is_some() && it.transfers > 0.0)
+        .then(|| "Bit fields of one byte count at the first of them.".to_owned())
 }
 
 /// Says which functions write the fields. `None` if none is known.

@@ -66,7 +66,7 @@ fn both_layouts_stand_side_by_side() {
     assert_eq!(json["layouts"][0]["parted"][0]["field"], "mm_struct.mm_count");
     let paths = compare::Paths::default();
     let page = report::explain_html(&explanation, &[], &paths, None, None);
-    assert!(page.contains("--- line 1 (64 bytes) ---"));
+    assert!(page.contains("--- line 1 (64) ---"));
 }
 
 #[test]

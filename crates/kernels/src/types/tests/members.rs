@@ -73,6 +73,16 @@ fn add(made: &mut Made, name: &str, is_union: bool, nodes: &[Node], numbers: &[u
     made.add(kind, name, nodes.len(), end.div_ceil(8), &rest)
 }
 
+/// The types of a kernel that has a structure `t` with these members.
+fn with_members(nodes: &[Node]) -> Types {
+    let mut made = Made::default();
+    let numbers = [1, 2, 4, 8].map(|size| made.add(INT, "int", 0, size, &[size * 8]));
+    let [.., int, long] = numbers;
+    made.members(STRUCT, "task_struct", 24, &[("tgid", int, 0), ("comm", long, 8)]);
+    add(&mut made, "t", false, nodes, &numbers);
+    Types::read(&made.bytes()).unwrap()
+}
+
 /// The names of what has no members of its own, with its first bit and the bit behind it.
 fn leaves(nodes: &[Node], is_union: bool, first: u32, path: &str) -> Vec<(String, u32, u32)> {
     let own = placed(nodes, is_union).enumerate().flat_map(|(number, (begins, node))| {
@@ -99,12 +109,7 @@ fn leaves(nodes: &[Node], is_union: bool, first: u32, path: &str) -> Vec<(String
 proptest! {
     #[test]
     fn members_have_each_field_once(nodes in prop::collection::vec(node(), 1..8)) {
-        let mut made = Made::default();
-        let numbers = [1, 2, 4, 8].map(|size| made.add(INT, "int", 0, size, &[size * 8]));
-        let [.., int, long] = numbers;
-        made.members(STRUCT, "task_struct", 24, &[("tgid", int, 0), ("comm", long, 8)]);
-        add(&mut made, "t", false, &nodes, &numbers);
-        let types = Types::read(&made.bytes()).unwrap();
+        let types = with_members(&nodes);
         let members = types.members("t").unwrap();
         let mut expected = leaves(&nodes, false, 0, "");
         expected.sort_by_key(|it| it.1 / 8);
@@ -127,6 +132,14 @@ proptest! {
             }
         }
     }
+}
+
+/// The tenth field is before the eighth by its name.
+#[test]
+fn a_byte_of_bit_fields_has_the_name_of_the_first() {
+    let types = with_members(&[const { Node::Bits(1) }; 12]);
+    let fields = [0, 1].map(|at| types.field("t", at).unwrap());
+    assert_eq!(fields, ["t.m0", "t.m8"]);
 }
 
 #[test]
