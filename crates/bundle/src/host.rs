@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::is_program;
+use crate::start::is_program;
 
 /// The directories of PATH in the guest.
 const PATH: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
