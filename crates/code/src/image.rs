@@ -268,6 +268,20 @@ impl<'a> Image<'a> {
         Some(text.map_or(Place::Data(None), Place::Text))
     }
 
+    /// The name of the code or data at an address as a listing prints it; `None` if it has none. Code moved out of a
+    /// function has the name of its symbol, because a jump there is none to the function.
+    pub(crate) fn name(&self, address: u64) -> Option<String> {
+        let place = self.place(address)?;
+        let moved = self
+            .symbols
+            .find(address)
+            .filter(|it| Symbol::of(&it.name).piece == crate::Piece::Cold);
+        match (&place, moved) {
+            (Place::Code(_, at), Some(symbol)) => Place::Code(&symbol.name, *at).name(),
+            _ => place.name(),
+        }
+    }
+
     /// The per-CPU data at an address that begins at 0; `None` if it is no such address.
     pub(crate) fn per_cpu(&self, address: u64) -> Option<Place<'_>> {
         self.per_cpu.contains(&address).then(|| Place::PerCpu(self.datum(address)))

@@ -9,7 +9,7 @@ use crate::image::Image;
 
 /// The text of an instruction, with the names of addresses. `formed` is the address that it forms by a register.
 pub(super) fn of(word: Word, address: u64, formed: Option<u64>, image: &Image<'_>) -> String {
-    let name = |address: u64| image.place(address).and_then(|it| it.name());
+    let name = |address: u64| image.name(address);
     let text = system(word).unwrap_or_else(|| decoded(word));
     match word.named(address) {
         Some((

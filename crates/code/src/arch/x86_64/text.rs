@@ -6,7 +6,7 @@ use iced_x86::{
     Code, Formatter, GasFormatter, Instruction, OpKind, Register, SymbolResolver, SymbolResult,
 };
 
-use crate::image::{Image, Place};
+use crate::image::Image;
 
 /// The text of each instruction.
 pub(super) fn of(instructions: &[Instruction], image: &Image<'_>) -> Vec<String> {
@@ -38,9 +38,9 @@ impl Names {
         });
         let (mut places, mut per_cpu) = (HashMap::new(), HashMap::new());
         for address in addresses {
-            let name = |place: Option<Place<'_>>| place?.name();
-            places.extend(name(image.place(address)).map(|name| (address, name)));
-            per_cpu.extend(name(image.per_cpu(address)).map(|name| (address, name)));
+            places.extend(image.name(address).map(|name| (address, name)));
+            let variable = image.per_cpu(address).and_then(|it| it.name());
+            per_cpu.extend(variable.map(|name| (address, name)));
         }
         Self { places, per_cpu }
     }
