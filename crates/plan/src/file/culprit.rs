@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Class, Experiment, Millis, Profiling, Reading, Share, Variant};
+use model::{
+    Architecture, Class, ENTRIES, Experiment, INSTRUCTIONS, Millis, Profiling, Reading, Share,
+    Variant,
+};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -57,6 +60,11 @@ pub struct CulpritForm {
 pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
     let place = form.culprit.as_ref().map(Spanned::span).filter(|place| !place.is_empty());
     let place = place.or(form.name.as_ref().map(Spanned::span)).unwrap_or_default();
+    let arch = form.machine.get_ref().arch.as_ref();
+    if let Some(arch) = arch.filter(|it| *it.get_ref() == Architecture::Arm64) {
+        let problem = "a search builds kernels from source, which are for x86_64 so far";
+        return fault(arch.span(), problem, "leave out arch (--arch)");
+    }
     let mut wanted = form.culprit.take().map(Spanned::into_inner).unwrap_or_default();
     let is_transfer = |cost: &str| Class::named(cost).is_some_and(Class::is_transfer);
     // No row of means has the name of a cost.
@@ -141,6 +149,15 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
         let hint = "add mode = \"exact\" or --mode exact, or use metric";
         return fault(figure.span(), "phase, function and cost need exact mode", hint);
     }
+    if let Some(cost) = &wanted.cost {
+        let arch = experiment.machine.arch;
+        let classes = Class::of(arch).iter().chain(&Class::TRANSFERS).map(|it| it.name());
+        let costs: Vec<&str> = [INSTRUCTIONS, ENTRIES].into_iter().chain(classes).collect();
+        if !costs.contains(&&**cost.get_ref()) {
+            let problem = format!("there is no cost `{}` in a search", cost.get_ref());
+            return fault(cost.span(), problem, format!("there are: {}", costs.join(", ")));
+        }
+    }
     let confidence = match &wanted.confidence {
         Some(given) if !is_measured => {
             return fault(given.span(), "confidence is for measured mode", "leave it out");
@@ -218,6 +235,21 @@ mod tests {
         for counted in ["phase = 'p'", "cost = 'entries'"] {
             assert_eq!(told("", counted), "phase, function and cost need exact mode");
         }
+        for cost in ["Transfers", "loads", "tlbi-all", ""] {
+            let wrong = format!("there is no cost `{cost}` in a search");
+            assert_eq!(told(exact, &format!("cost = '{cost}'")), wrong);
+        }
+        let arm64 = parse(
+            &format!(
+                "name = 'a'\n{exact}\ntree = 'x'\n{}",
+                REST.replace("cpus", "arch = 'arm64', cpus")
+            ),
+            [Some("a"), Some("b")],
+        );
+        assert_eq!(
+            arm64.unwrap_err(),
+            "a search builds kernels from source, which are for x86_64 so far"
+        );
         assert_eq!(told(exact, "confidence = '90%'"), "confidence is for measured mode");
         let two = "a search has one figure, and metric and phase are given";
         assert_eq!(told(exact, "metric = 'm', phase = 'p'"), two);
