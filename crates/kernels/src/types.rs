@@ -162,7 +162,7 @@ impl Types {
         let Some(depth) = depth.checked_sub(1) else { return };
         match value {
             Type::Struct(structure) | Type::Union(structure) => {
-                let paths = structure.members.iter().filter_map(|member| {
+                let mut paths = structure.members.iter().filter_map(|member| {
                     let own = self.next(member)?;
                     let start = u64::from(member.bit_offset() / 8);
                     let range = start..start + self.bytes(member, &own)?;
@@ -176,14 +176,8 @@ impl Types {
                         path
                     })
                 });
-                let mut paths = paths.filter(|path| !path.is_empty());
-                // The members of a union are at the same place, in an order that changes. So the first by name is taken.
-                let path_of_it = match value {
-                    Type::Union(_) => paths.min(),
-                    // Several bit fields have one byte.
-                    _ => paths.next(),
-                };
-                *path += &path_of_it.unwrap_or_default();
+                // Members of a union and bit fields have their bytes in common. New ones hardly ever come first.
+                *path += &paths.find(|path| !path.is_empty()).unwrap_or_default();
             }
             Type::Array(array) => {
                 let Some(element) = self.next(array) else { return };

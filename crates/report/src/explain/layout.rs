@@ -34,7 +34,7 @@ pub fn blocks(explanation: &Explanation) -> Vec<Block> {
 
 fn of_type(explanation: &Explanation, change: &LayoutChange) -> Block {
     let names = names(explanation);
-    let name = excerpt(&change.name);
+    let (name, unit) = (excerpt(&change.name), explanation.cost.unit.replace(" of lines", ""));
     let title =
         format!("Layout of {name} around the fields with {} (in bytes):", explanation.cost.unit);
     let parted = sentences(explanation, change).map(sentence);
@@ -52,9 +52,16 @@ fn of_type(explanation: &Explanation, change: &LayoutChange) -> Block {
         [of(&base), of(&new)].concat()
     });
     let table = table(columns.collect::<Vec<_>>(), rows.collect());
-    let notes =
-        change.sides.iter().zip(&names).filter_map(|(side, kernel)| told(&name, side, kernel));
-    let notes = notes.chain(bits(change)).chain(written(explanation, change)).map(note);
+    let notes = change
+        .sides
+        .iter()
+        .zip(&names)
+        .filter_map(|(side, kernel)| told((&name, &unit), side, kernel));
+    let notes = notes
+        .chain(bits(change))
+        .chain(spans(change))
+        .chain(written(explanation, change))
+        .map(note);
     part(title, parted.chain([table]).chain(notes).collect::<Vec<_>>())
 }
 
@@ -131,17 +138,17 @@ fn row(field: &LayoutField) -> [String; 4] {
 }
 
 /// What is to be known of the lines of a side. `None` if all of them with transfers are listed.
-fn told(name: &str, side: &LayoutSide, kernel: &str) -> Option<String> {
+fn told((name, unit): (&str, &str), side: &LayoutSide, kernel: &str) -> Option<String> {
     let (lines, transfers) = side.others;
     match (side.lines.len(), side.begins.len()) {
-        (0, 0) => Some(format!("{kernel} has no transfers of {name}.")),
+        (0, 0) => Some(format!("{kernel} has no {unit} of {name}, or no such type.")),
         (_, 0) => Some(format!(
             "The boots of {kernel} do not say where in a line objects of {name} begin, so no lines are drawn."
         )),
         (_, 1) => (lines > 0).then(|| {
             let others =
                 if lines == 1 { "another line".into() } else { format!("{lines} other lines") };
-            format!("{kernel} has {transfers:.0} more of these in {others} of {name}.")
+            format!("{kernel} has {transfers:.0} more {unit} in {others} of {name}, which are not drawn.")
         }),
         (_, places) => Some(format!(
             "Objects of {name} begin at {places} places of a line in {kernel}, so what shares a line depends on the \
@@ -158,11 +165,32 @@ fn bits(change: &LayoutChange) -> Option<String> {
         .then(|| "Bit fields of one byte count at the first of them.".to_owned())
 }
 
+/// Says where the transfers of fields count that lie in several lines. `None` if there are none.
+fn spans(change: &LayoutChange) -> Option<String> {
+    let spans = |side: &LayoutSide| {
+        let [begins] = side.begins[..] else { return false };
+        let line = |byte: u64| (begins + byte) / LINE;
+        let mut fields = side.lines.iter().flat_map(|it| &it.fields);
+        fields.any(|it| {
+            it.transfers > 0.0 && line(it.offset) < line(it.offset + it.size.saturating_sub(1))
+        })
+    };
+    change
+        .sides
+        .iter()
+        .any(spans)
+        .then(|| "A field in several lines, such as an array, counts at its first line.".to_owned())
+}
+
 /// Says which functions write the fields. `None` if none is known.
 fn written(explanation: &Explanation, change: &LayoutChange) -> Option<String> {
     let dotted = format!("{}.", change.name);
+    // What writes a byte of bit fields need not write the one that it is named by.
+    let fields = change.sides.iter().flat_map(|it| &it.lines).flat_map(|it| &it.fields);
+    let bits: BTreeSet<&str> = fields.filter(|it| it.bits.is_some()).map(|it| &*it.name).collect();
     let own =
         explanation.fields.iter().filter_map(|it| Some((it.field.strip_prefix(&dotted)?, it)));
+    let own = own.filter(|(field, _)| !bits.contains(field));
     let written = own.filter_map(|(field, it)| {
         let writers: BTreeSet<String> = it.writers.iter().flatten().map(|it| excerpt(it)).collect();
         let writers: Vec<String> = writers.into_iter().collect();

@@ -31,6 +31,7 @@ fn transferred() -> Explanation {
         field("mm_struct.mm_count", [1675.0, 63.0], "mmdrop"),
         field("mm_struct.membarrier_state", [1440.0, 123.0], ""),
         field("mm_struct.mmap_lock.owner", [2584.0, 3285.0], "rwsem_down_write_slowpath"),
+        field("mm_struct.dumpable", [200.0, 200.0], "do_exit"),
         field("[page]", [10.0, 20.0], ""),
     ];
     explanation
