@@ -46,8 +46,7 @@ const SEEDS: &str = "seeds";
 pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
     let columns = if verdicts { 1..comparison.variants.len() } else { 1..1 };
     let given = columns.filter_map(|column| self::verdicts(comparison, column));
-    let transfers =
-        has_transfers(comparison).then(|| Note::on_all("transfers", TRANSFERS.to_owned()));
+    let transfers = transfers(comparison);
     let notes = || {
         seeds(comparison).into_iter().chain(given).chain(transfers).chain(limits(comparison.arch))
     };
@@ -62,10 +61,11 @@ pub const TRANSFERS: &str = "caches have no limits, so a line that was written l
 pub const PAIRS: &str = "a machine may fetch the other line of aligned 128 bytes, or leave it; where that saves a \
                          transfer of a line, nothing is subtracted";
 
-/// Whether transfers of lines were counted, and there were some.
-fn has_transfers(comparison: &Comparison) -> bool {
+/// Returns a note on what numbers of transfers do not show. `None` if they were not counted, or there were none.
+pub fn transfers(comparison: &Comparison) -> Option<Note> {
     let mut rows = comparison.tables.iter().flat_map(|table| &table.rows);
-    rows.any(|row| row.section == Some(compare::TRANSFERS))
+    let has_any = rows.any(|row| row.section == Some(compare::TRANSFERS));
+    has_any.then(|| Note::on_all("transfers", TRANSFERS.to_owned()))
 }
 
 /// Returns notes on what exact mode does not show.

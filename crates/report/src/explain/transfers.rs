@@ -1,6 +1,7 @@
 //! Sentences on lines that the kernel takes from other CPUs, beside what it executes.
 
 use compare::{Difference, Explained, FieldCost, RATE};
+use model::grouped;
 
 use super::layout;
 use crate::ascii::excerpt;
@@ -81,10 +82,15 @@ pub fn sentences(it: &Explained) -> Vec<String> {
         let [base, new] = [it.transfers.base, it.transfers.new].map(|it| figure(it, 0));
         format!("`{}` {base} before, {new} now", excerpt(&it.field))
     };
+    let all = beyond.clone().count();
     let named: Vec<String> = beyond.take(MAX_FIELDS).map(named).collect();
     let fields = (!named.is_empty()).then(|| {
+        let largest = match named.len() == all {
+            true => String::new(),
+            false => format!(", the {} largest of {}", named.len(), grouped(&all.to_string())),
+        };
         format!(
-            "Transfers by field, beyond luck (at most {:.0} % of these by luck): {}.",
+            "Transfers by field, beyond luck (at most {:.0} % of these by luck){largest}: {}.",
             100.0 * RATE,
             listed(&named)
         )

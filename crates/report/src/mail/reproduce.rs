@@ -132,6 +132,10 @@ pub fn workloads<'a>(results: &Results<'a>) -> impl Iterator<Item = Note> + use<
         let said = if *plain {
             let word = |word: &String| {
                 let argument = word.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+                if argument == Some("program") {
+                    let programs = it.programs().map(|it| shell_word(it.name.as_bytes()));
+                    return programs.collect::<Vec<_>>().join(",");
+                }
                 let given = argument.and_then(|it| parameters.get(it)).map(|it| &it.value);
                 shell_word(given.unwrap_or(word).as_bytes())
             };
@@ -219,9 +223,10 @@ impl OneCommand {
 
     /// Lays out the command and the text of the program. `attached` names the files that go beside the mail.
     pub fn pieces(&self, version: &str, attached: &[&str]) -> Vec<Piece> {
-        // Paths are in the memory of a program, so they change its counts.
-        let place = self.program.as_ref().map_or(String::new(), |(.., directory)| {
-            format!(", to the last instruction in {}", excerpt(directory))
+        // Paths are in the memory of a program, so they change its counts; so do its own instructions.
+        let place = self.program.as_ref().map_or(String::new(), |(name, _, directory)| {
+            let compiled = if name.ends_with(".c") { " by the same compiler" } else { "" };
+            format!(", to the last instruction in {}{compiled}", excerpt(directory))
         });
         let how = format!("How to repeat it, by faultline {version}{place}:");
         let how = part(how, [Block::Code(self.command.clone())]);
