@@ -20,8 +20,8 @@ pub fn is_c(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "c")
 }
 
-/// Compiles a C file for an architecture, and returns the program's bytes. The same compiler makes the same bytes each time. Fails if there
-/// is no compiler, with the compiler's messages if the file has errors, or if files cannot be written.
+/// Compiles a C file for an architecture, and returns the program's bytes. The same compiler makes the same bytes each
+/// time. Fails if there is no compiler, with the compiler's messages if the file has errors, or if files cannot be written.
 pub fn compile(path: &Path, arch: Architecture) -> Result<Vec<u8>, BundleError> {
     let (compiler, install) = match arch {
         Architecture::X86_64 => ("cc", "install gcc"),

@@ -23,11 +23,13 @@ use crate::names::{rename_samples, use_mmtests_names};
 /// The sources whose counters tables compare.
 const COUNTED: [&str; 3] =
     [Source::Vmstat.name(), Source::NodeNumastat.name(), Source::Zoneinfo.name()];
-/// These sources, CPU times and events. CPU times and events change with each sample, so they show
-/// when the sampler ran.
+/// These sources, and the distances of objects in slab caches.
 const EXACT: [&str; 4] = [COUNTED[0], COUNTED[1], COUNTED[2], SLOTS];
+/// The same, CPU times and events.
 const EXACT_SAMPLED: [&str; 6] =
     [COUNTED[0], COUNTED[1], COUNTED[2], SLOTS, Source::Stat.name(), Source::Events.name()];
+/// The sources of counters, CPU times and events. CPU times and events change with each sample, so they show when the
+/// sampler ran.
 const SAMPLED: [&str; 5] =
     [COUNTED[0], COUNTED[1], COUNTED[2], Source::Stat.name(), Source::Events.name()];
 
@@ -137,7 +139,8 @@ impl Analysis {
         explained
     }
 
-    /// Finds the same, with the change by system call, and with transfers of lines if they were counted, also where nothing changed.
+    /// Finds the same, with the change by system call, and with transfers of lines if they were counted, also where nothing
+    /// changed.
     pub fn explained_with_reasons(&self) -> Vec<Explained> {
         let mut explained = explained(&self.comparison, &self.results(), true);
         add_reasons(&mut explained, &self.comparison, &self.results());

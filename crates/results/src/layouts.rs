@@ -65,7 +65,8 @@ fn layout(types: &Types, slots: &BTreeMap<String, u64>, name: &str) -> Option<La
 /// The places in a line at which objects of a slab begin, where one follows the other at this distance. The first one
 /// begins at a page.
 fn places(slot: u64) -> impl Iterator<Item = u64> {
-    (0..LINE).map(move |object| object * slot % LINE)
+    // The size of a line divides that of the numbers.
+    (0..LINE).map(move |object| object.wrapping_mul(slot) % LINE)
 }
 
 #[cfg(test)]
@@ -78,5 +79,6 @@ mod tests {
         assert_eq!(places(1088), [0]);
         assert_eq!(places(688), [0, 16, 32, 48]);
         assert_eq!(places(600), [0, 8, 16, 24, 32, 40, 48, 56]);
+        assert_eq!(places(u64::MAX - 15), places(48));
     }
 }
