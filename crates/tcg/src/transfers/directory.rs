@@ -12,7 +12,7 @@ use super::PAGE;
 use super::pair::{PAIR, Pair};
 
 /// The bytes of a line.
-pub const LINE: u64 = 64;
+pub const LINE: u64 = PAIR / 2;
 /// The lines of a page.
 pub const LINES: usize = (PAGE / LINE) as usize;
 /// The pairs of lines of a page.

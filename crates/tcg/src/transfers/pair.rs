@@ -1,9 +1,7 @@
 //! Two lines of aligned 128 bytes as one line. Many processors fetch the other line of such a pair too.
 
-use super::directory::LINE;
-
 /// The bytes of a pair of lines.
-pub const PAIR: u64 = 2 * LINE;
+pub const PAIR: u64 = 128;
 
 /// The state of a pair.
 #[derive(Clone, Copy, Default)]
