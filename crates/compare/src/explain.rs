@@ -50,8 +50,7 @@ pub use fields::{FieldCost, fields};
 pub use headline::{Headline, headlines};
 pub use holder::{Callee, Divided, Holder};
 pub use layout::{
-    LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember, LayoutSide, Parted,
-    changed_types,
+    LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember, LayoutSide, Layouts, Parted,
 };
 use lines::FunctionLines;
 pub use moved::Moved;

@@ -52,8 +52,8 @@ pub use explain::signal::Signal;
 pub use explain::{
     Asked, Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
     FieldCost, Headline, Holder, LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember,
-    LayoutSide, LeftOut, Moved, NoCost, Only, OwnCost, Parted, Path, Paths, Reason, Section, Side,
-    Split, Subject, Totals, changed_types, check_cost, classes, do_offset, explain, fields,
+    LayoutSide, Layouts, LeftOut, Moved, NoCost, Only, OwnCost, Parted, Path, Paths, Reason,
+    Section, Side, Split, Subject, Totals, check_cost, classes, do_offset, explain, fields,
     headlines, paths, reasons,
 };
 pub use figures::BootFigures;

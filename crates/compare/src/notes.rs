@@ -187,8 +187,8 @@ pub fn states_of(columns: &[VariantBoots<'_>]) -> Vec<Fact> {
 fn is_asked_for(state: &Fact, columns: &[VariantBoots<'_>]) -> bool {
     let set = columns.iter().map(|it| facts::set_to(it.variant, state.name));
     let set: Vec<Option<&str>> = set.collect();
-    let kernel = |it: &VariantBoots<'_>| it.variant.kernel.clone();
-    let is_one_kernel = columns.windows(2).all(|pair| kernel(&pair[0]) == kernel(&pair[1]));
+    let is_one_kernel =
+        columns.windows(2).all(|pair| pair[0].variant.kernel == pair[1].variant.kernel);
     let found = || set.iter().zip(&state.values);
     let is_equal = |(one, state): (&Option<&str>, &Option<String>)| {
         found().filter(|(other, _)| *other == one).all(|(_, other)| other == state)

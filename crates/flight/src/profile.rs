@@ -213,7 +213,7 @@ pub struct TransferCount {
     pub address: u64,
     /// What lies at the accessed address.
     pub object: Object,
-    /// The numbers, one of which is at least 1.
+    /// The numbers. At least one of them is not 0.
     pub transfers: Transfers,
 }
 

@@ -16,8 +16,8 @@ const MAX_DEPTH: u32 = 12;
 /// The section of per-CPU variables.
 const PER_CPU: &str = ".data..percpu";
 
-/// The source of series with the bytes from one object to the next in the slab caches of which lines were transferred. It
-/// has one reading in a boot.
+/// The source of a series with one reading in a boot: the bytes from one object to the next in each slab cache whose lines
+/// were transferred.
 pub const SLOTS: &str = "slots";
 
 /// Slab caches of one type that do not have the type's name, where the kernel creates them.

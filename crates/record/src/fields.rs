@@ -108,7 +108,7 @@ mod tests {
             cpu(vec![
                 count(108, jiffies, 5, 0),
                 count(204, slab, 2, 2),
-                // The calls of two copies of a function, the second of which is the last instruction.
+                // Two copies of a function call it. The second call is the last instruction of its copy.
                 count(204, Object::Allocated(110, 9), 4, 0),
                 count(204, Object::Allocated(200, 8), 1, 0),
                 count(204, Object::Allocated(5, 0), 1, 0),

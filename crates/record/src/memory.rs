@@ -38,8 +38,8 @@ impl Memory {
         self.types.as_ref()?.per_cpu()
     }
 
-    /// The name of what the plugin found: a field, a variable, the place in what a function allocated, or words in
-    /// brackets. `caches` are the slab caches, as in a profile, and `symbols` the kernel's functions.
+    /// The name of what the plugin found: a field, a variable, a place in an allocation, or words in brackets. `caches`
+    /// are the slab caches, as in a profile, and `symbols` the kernel's functions.
     pub fn name(&self, object: Object, caches: &[String], symbols: &Symbols) -> String {
         let types = self.types.as_ref();
         match object {

@@ -3,8 +3,8 @@
 
 use boot::{ChangedPlaces, changed_places};
 use compare::{
-    Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots,
-    changed_types, check_cost, classes, explain, fields, headlines, paths, reasons,
+    Code, Contribution, Explanation, Headline, Paths, Section, Subject, VariantBoots, check_cost,
+    classes, explain, fields, headlines, paths, reasons,
 };
 use kernels::Cache;
 use kernels::types::SLOTS;
@@ -85,10 +85,7 @@ impl Explained {
             let counted = explain(&base, &new, &used, experiment.boots, INSTRUCTIONS);
             explanation.instructions = counted.section(phase.as_deref()).map(|it| it.totals.kernel);
         }
-        let changed = changed_types(&explanation.fields);
-        if !changed.is_empty() {
-            explanation = explanation.with_layouts(layouts([&base, &new], &changed));
-        }
+        explanation = explanation.with_layouts(|types| layouts([&base, &new], types));
         if by_system_call {
             explanation.reasons = reasons(&base, &new, &used, (phase.as_deref(), cost));
             if explanation.reasons.is_none() {

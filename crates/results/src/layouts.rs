@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use boot::kernels_that_ran;
-use compare::{LINE, Layout, LayoutMember, VariantBoots};
+use compare::{LINE, Layout, LayoutMember, Layouts, VariantBoots};
 use kernels::Cache;
 use kernels::types::{Members, PER_CPU_WORDS, SLOTS, Types, of_cache};
 
@@ -12,10 +12,7 @@ const PAGE: &str = "page";
 
 /// The layouts of types that at least one of two kernels has. Uses only kernels in the cache. The error says why there are
 /// none.
-pub fn layouts(
-    sides: [&VariantBoots<'_>; 2],
-    names: &[String],
-) -> Result<Vec<(String, [Layout; 2])>, String> {
+pub fn layouts(sides: [&VariantBoots<'_>; 2], names: &[String]) -> Layouts {
     let cache = Cache::open().map_err(|error| error.to_string())?;
     let kernels = sides.map(|it| &it.variant.kernel);
     let read = kernels_that_ran(&cache, kernels)?;

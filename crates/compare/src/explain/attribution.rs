@@ -7,8 +7,8 @@ use model::{Class, INSTRUCTIONS, WorkloadUse};
 use serde::Serialize;
 
 use crate::{
-    Comparison, Explanation, Headline, Holder, Layout, Paths, Results, RowVerdict, VariantBoots,
-    Verdict, changed_types, explain, fields, headlines, paths, reasons, split_columns,
+    Comparison, Explanation, Headline, Holder, Layouts, Paths, Results, RowVerdict, VariantBoots,
+    Verdict, explain, fields, headlines, paths, reasons, split_columns,
 };
 
 /// The attribution of a variant's changes in the phases of a workload.
@@ -165,7 +165,7 @@ pub fn add_transfers(
     all: &mut [Explained],
     comparison: &Comparison,
     results: &Results<'_>,
-    layouts: impl Fn([&VariantBoots<'_>; 2], &[String]) -> Result<Vec<(String, [Layout; 2])>, String>,
+    layouts: impl Fn([&VariantBoots<'_>; 2], &[String]) -> Layouts,
 ) {
     if !results.experiment.profile.transfers {
         return;
@@ -174,11 +174,7 @@ pub fn add_transfers(
     for (it, [base, new], used) in boots_of(all, comparison, results) {
         let mut explanation = explain(base, new, used, results.experiment.boots, cost);
         explanation.fields = fields(base, new, used, (None, cost));
-        let changed = changed_types(&explanation.fields);
-        if !changed.is_empty() {
-            explanation = explanation.with_layouts(layouts([base, new], &changed));
-        }
-        it.transfers = Some(explanation);
+        it.transfers = Some(explanation.with_layouts(|types| layouts([base, new], types)));
     }
 }
 

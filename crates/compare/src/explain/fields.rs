@@ -47,10 +47,7 @@ pub fn fields(
         let own = sides.map(|fields| fields.get(field));
         let sum = |it: &Option<&Counts>| it.map_or(0, |it| it.values().sum::<u128>());
         let counts = own.map(|it| sum(it).cast_signed());
-        let mut functions = BTreeMap::<&Name, u128>::new();
-        for (function, count) in own.iter().flatten().copied().flatten() {
-            *functions.entry(function).or_default() += count;
-        }
+        let functions = summed(own.iter().flatten().copied());
         let (function, _) = functions.iter().max_by_key(|(name, count)| (**count, **name))?;
         let writers = upgrades.seeds.each_ref().map(|seeds| writers(seeds, field));
         let (field, function) = (field.to_string(), function.to_string());
@@ -67,13 +64,19 @@ pub fn fields(
 
 /// The functions that wrote a field while others had a copy, in the seeds of a side.
 fn writers(seeds: &[BTreeMap<Name, Counts>], field: &Name) -> Vec<String> {
-    let mut sums = BTreeMap::<&Name, u128>::new();
-    for (function, count) in seeds.iter().filter_map(|fields| fields.get(field)).flatten() {
-        *sums.entry(function).or_default() += count;
-    }
+    let sums = summed(seeds.iter().filter_map(|fields| fields.get(field)));
     let mut writers: Vec<_> = sums.into_iter().filter(|(_, count)| *count > 0).collect();
     writers.sort_by_key(|(_, count)| Reverse(*count));
     writers.into_iter().take(MOST_WRITERS).map(|(function, _)| function.to_string()).collect()
+}
+
+/// The sums over seeds.
+fn summed<'a>(seeds: impl Iterator<Item = &'a Counts>) -> BTreeMap<&'a Name, u128> {
+    let mut sums = BTreeMap::new();
+    for (function, count) in seeds.flatten() {
+        *sums.entry(function).or_default() += count;
+    }
+    sums
 }
 
 /// Transfers by function.

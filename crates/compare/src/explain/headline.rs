@@ -32,7 +32,7 @@ pub struct Headline {
     pub offset: Vec<[String; 2]>,
     /// Whether [`Headline::kernel`] is at equal entries.
     pub at_equal_entries: bool,
-    /// The kernel's cost as counted, the change of which luck hides; `None` if [`Headline::kernel`] is this cost.
+    /// The kernel's cost as counted, if luck hides its change; `None` if [`Headline::kernel`] is this cost.
     pub counted: Option<Difference>,
     /// The functions that have no part in a figure at equal entries, if their change is a notable part of it.
     pub left_out: Vec<LeftOut>,

@@ -15,13 +15,17 @@ const MOST_TYPES: usize = 3;
 const LEAST_CHANGE: f64 = 0.1;
 /// Most lines of a side.
 const MOST_LINES: usize = 6;
-/// The least share of a type's transfers that a line has, if it is listed, and that a field has, if it is said with what it
-/// shares a line.
+/// A line is listed if it has at least this share of the type's transfers.
 const LEAST_OF_LINE: f64 = 0.05;
+/// A field is looked at as a neighbour if it has at least this share of the type's transfers.
 const LEAST_OF_FIELD: f64 = 0.01;
-/// Most fields of a type of which is said with what they share a line, and most others that are named for each.
+/// Most fields of a type whose neighbours are named.
 const MOST_PARTED: usize = 3;
+/// Most neighbours that are named for each of them.
 const MOST_OTHERS: usize = 3;
+
+/// The layouts of types in both kernels. The error says why they are not known.
+pub type Layouts = Result<Vec<(String, [Layout; 2])>, String>;
 
 /// The layout of a type in one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +118,7 @@ fn split(field: &str) -> Option<(&str, &str)> {
 }
 
 /// The types whose fields have most of the change, the largest change first.
-pub fn changed_types(fields: &[FieldCost]) -> Vec<String> {
+fn changed_types(fields: &[FieldCost]) -> Vec<String> {
     let mut types = BTreeMap::<&str, f64>::new();
     let is_beyond = |it: &&FieldCost| it.transfers.beyond_luck() != Some(false);
     for (field, (name, _)) in
@@ -130,9 +134,14 @@ pub fn changed_types(fields: &[FieldCost]) -> Vec<String> {
 }
 
 impl Explanation {
-    /// Adds the layouts of types in both kernels. The error says why they are not known.
-    pub fn with_layouts(mut self, layouts: Result<Vec<(String, [Layout; 2])>, String>) -> Self {
-        match layouts {
+    /// Adds the layouts of the types whose fields have most of the change. `layouts` gives those of types in both kernels,
+    /// or says why they are not known.
+    pub fn with_layouts(mut self, layouts: impl FnOnce(&[String]) -> Layouts) -> Self {
+        let changed = changed_types(&self.fields);
+        if changed.is_empty() {
+            return self;
+        }
+        match layouts(&changed) {
             Ok(layouts) => {
                 let changes = layouts.iter().filter_map(|(name, sides)| {
                     layout_change(name, sides.each_ref(), &self.fields)
@@ -310,7 +319,8 @@ mod tests {
 
     fn change(layouts: [Layout; 2], fields: &[FieldCost]) -> LayoutChange {
         let explanation = Explanation { fields: fields.to_vec(), ..Explanation::default() };
-        let mut changes = explanation.with_layouts(Ok(vec![("mm_struct".into(), layouts)])).layouts;
+        let mut changes =
+            explanation.with_layouts(|_| Ok(vec![("mm_struct".into(), layouts)])).layouts;
         changes.pop().unwrap()
     }
 

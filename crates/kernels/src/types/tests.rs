@@ -121,7 +121,7 @@ fn a_field_is_named_down_to_what_has_a_type_of_its_own() {
     assert_eq!(field(4).unwrap(), "mm_struct");
     assert_eq!(field(8).unwrap(), "mm_struct.mmap_lock.count");
     assert_eq!(field(17).unwrap(), "mm_struct.mmap_lock.owner");
-    // Two members of a union, of which the second is larger.
+    // Two members of a union. The second one is larger.
     assert_eq!(field(32).unwrap(), "mm_struct.first");
     assert_eq!(field(36).unwrap(), "mm_struct.both");
     assert_eq!(field(48).unwrap(), "mm_struct.rss_stat[]");

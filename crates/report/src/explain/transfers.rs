@@ -9,7 +9,7 @@ use crate::words::{Of, figure, listed};
 
 /// Most fields that are named because their transfers changed.
 const MAX_FIELDS: usize = 4;
-/// Most fields of which is said with what they share a line.
+/// Most sentences on fields that share a line with others.
 const MAX_SHARED: usize = 2;
 
 /// How a figure changed.

@@ -55,7 +55,7 @@ const AFTER: [(&str, u64, u64); 5] = [
 #[test]
 fn both_layouts_stand_side_by_side() {
     let layouts = [layout(&[0], &BEFORE), layout(&[0], &AFTER)];
-    let explanation = transferred().with_layouts(Ok(vec![("mm_struct".into(), layouts)]));
+    let explanation = transferred().with_layouts(|_| Ok(vec![("mm_struct".into(), layouts)]));
     let text = text(&explanation, None);
     let (_, from) = text.split_once("Layout of mm_struct").unwrap();
     let (shown, _) = from.split_once("\n\n").unwrap();
@@ -73,7 +73,7 @@ fn both_layouts_stand_side_by_side() {
 #[test]
 fn lines_are_not_drawn_where_objects_begin_anywhere() {
     let layouts = [layout(&[0, 16, 32, 48], &BEFORE), layout(&[], &AFTER)];
-    let explanation = transferred().with_layouts(Ok(vec![("mm_struct".into(), layouts)]));
+    let explanation = transferred().with_layouts(|_| Ok(vec![("mm_struct".into(), layouts)]));
     let said = words(&text(&explanation, None));
     assert!(!said.contains("--- line"), "{said}");
     for told in [
@@ -84,7 +84,7 @@ fn lines_are_not_drawn_where_objects_begin_anywhere() {
     }
     // Bytes 80 and 88 of an object that begins at byte 40 of a line are on two lines.
     let layouts = [layout(&[0, 40], &BEFORE), layout(&[0, 40], &AFTER)];
-    let explanation = transferred().with_layouts(Ok(vec![("mm_struct".into(), layouts)]));
+    let explanation = transferred().with_layouts(|_| Ok(vec![("mm_struct".into(), layouts)]));
     let said = words(&text(&explanation, None));
     let told = "`mm_struct.mm_count` shares a line with `mmap_lock.owner` in 6.1, not in 6.12, and with \
                 `membarrier_state` in 50 % of the places of an object in 6.1, in 0 % in 6.12: 1,612 transfers fewer.";
@@ -93,7 +93,7 @@ fn lines_are_not_drawn_where_objects_begin_anywhere() {
 
 #[test]
 fn unknown_layouts_have_a_reason() {
-    let explanation = transferred().with_layouts(Err("the cache no longer has 6.1".into()));
+    let explanation = transferred().with_layouts(|_| Err("the cache no longer has 6.1".into()));
     let said = words(&text(&explanation, None));
     assert!(said.contains("Layouts are not known: the cache no longer has 6.1."), "{said}");
 }

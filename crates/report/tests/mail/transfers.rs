@@ -42,7 +42,7 @@ fn fields_and_what_shares_their_lines_are_named() {
         layout([("membarrier_state", 80), ("mm_count", 88)]),
         layout([("mm_count", 0), ("membarrier_state", 128)]),
     ];
-    let transfers = transfers.with_layouts(Ok(vec![("mm_struct".into(), layouts)]));
+    let transfers = transfers.with_layouts(|_| Ok(vec![("mm_struct".into(), layouts)]));
     it.transfers = Some(transfers);
     let mut case = two(Mode::Exact, 1.2);
     case.explained = vec![it];

@@ -83,7 +83,7 @@ fn with_members(nodes: &[Node]) -> Types {
     Types::read(&made.bytes()).unwrap()
 }
 
-/// The names of what has no members of its own, with its first bit and the bit behind it.
+/// The names of members without members of their own. Each has its first bit and the bit behind it.
 fn leaves(nodes: &[Node], is_union: bool, first: u32, path: &str) -> Vec<(String, u32, u32)> {
     let own = placed(nodes, is_union).enumerate().flat_map(|(number, (begins, node))| {
         let begins = first + begins;
