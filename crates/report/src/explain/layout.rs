@@ -1,4 +1,4 @@
-//! The layouts of types around the fields of which CPUs take lines from each other, of both kernels side by side.
+//! The layouts of types in both kernels, side by side, around the fields whose lines CPUs take from each other.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::words::listed;
 
 /// The longest name of a field in the table. Of longer ones the end is printed.
 const MAX_NAME: usize = 23;
-/// Most fields of a type of which is said who writes them.
+/// Most fields of a type whose writers are named.
 const MAX_WRITTEN: usize = 4;
 
 /// What layouts do not say.
@@ -34,7 +34,7 @@ pub fn blocks(explanation: &Explanation) -> Vec<Block> {
 
 fn of_type(explanation: &Explanation, change: &LayoutChange) -> Block {
     let names = names(explanation);
-    let (name, unit) = (excerpt(&change.name), explanation.cost.unit.replace(" of lines", ""));
+    let (name, unit) = (excerpt(&change.name), unit(explanation));
     let title =
         format!("Layout of {name} around the fields with {} (in bytes):", explanation.cost.unit);
     let parted = sentences(explanation, change).map(sentence);
@@ -69,9 +69,19 @@ fn names(explanation: &Explanation) -> [String; 2] {
     [&explanation.base, &explanation.new].map(|side| excerpt(&side.name))
 }
 
+/// The unit where lines are spoken of anyway.
+fn unit(explanation: &Explanation) -> String {
+    explanation.cost.unit.replace(" of lines", "")
+}
+
+/// The fields that are listed.
+fn fields(side: &LayoutSide) -> impl Iterator<Item = &LayoutField> {
+    side.lines.iter().flat_map(|it| &it.fields)
+}
+
 /// Returns a sentence for each field whose neighbours differ between the kernels.
 pub fn sentences(explanation: &Explanation, change: &LayoutChange) -> impl Iterator<Item = String> {
-    let (names, unit) = (names(explanation), explanation.cost.unit.replace(" of lines", ""));
+    let (names, unit) = (names(explanation), unit(explanation));
     change.parted.iter().map(move |it| {
         let change = it.transfers.change();
         let more = if change > 0.0 { "more" } else { "fewer" };
@@ -159,10 +169,9 @@ fn told((name, unit): (&str, &str), side: &LayoutSide, kernel: &str) -> Option<S
 
 /// Says where the transfers of bit fields count. `None` if there are none.
 fn bits(change: &LayoutChange) -> Option<String> {
-    let mut fields = change.sides.iter().flat_map(|it| &it.lines).flat_map(|it| &it.fields);
-    fields
-        .any(|it| it.bits.is_some() && it.transfers > 0.0)
-        .then(|| "Bit fields of one byte count at the first of them.".to_owned())
+    let has_any =
+        change.sides.iter().flat_map(fields).any(|it| it.bits.is_some() && it.transfers > 0.0);
+    has_any.then(|| "Bit fields of one byte count at the first of them.".to_owned())
 }
 
 /// Says where the transfers of fields count that lie in several lines. `None` if there are none.
@@ -170,15 +179,12 @@ fn spans(change: &LayoutChange) -> Option<String> {
     let spans = |side: &LayoutSide| {
         let [begins] = side.begins[..] else { return false };
         let line = |byte: u64| (begins + byte) / LINE;
-        let mut fields = side.lines.iter().flat_map(|it| &it.fields);
-        fields.any(|it| {
+        fields(side).any(|it| {
             it.transfers > 0.0 && line(it.offset) < line(it.offset + it.size.saturating_sub(1))
         })
     };
-    change
-        .sides
-        .iter()
-        .any(spans)
+    let has_any = change.sides.iter().any(spans);
+    has_any
         .then(|| "A field in several lines, such as an array, counts at its first line.".to_owned())
 }
 
@@ -186,8 +192,8 @@ fn spans(change: &LayoutChange) -> Option<String> {
 fn written(explanation: &Explanation, change: &LayoutChange) -> Option<String> {
     let dotted = format!("{}.", change.name);
     // What writes a byte of bit fields need not write the one that it is named by.
-    let fields = change.sides.iter().flat_map(|it| &it.lines).flat_map(|it| &it.fields);
-    let bits: BTreeSet<&str> = fields.filter(|it| it.bits.is_some()).map(|it| &*it.name).collect();
+    let bits = change.sides.iter().flat_map(fields).filter(|it| it.bits.is_some());
+    let bits: BTreeSet<&str> = bits.map(|it| &*it.name).collect();
     let own =
         explanation.fields.iter().filter_map(|it| Some((it.field.strip_prefix(&dotted)?, it)));
     let own = own.filter(|(field, _)| !bits.contains(field));
