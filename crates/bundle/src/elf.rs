@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use model::Architecture;
 use object::Endianness;
-use object::elf::{
-    DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, EM_AARCH64, EM_X86_64, PT_LOAD,
-};
+use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, PT_LOAD};
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
+use plan::workloads::binaries::machine;
 
 /// The largest number of libraries and directories that a file may name.
 const MOST: usize = 1000;
@@ -28,11 +27,7 @@ impl Elf {
     pub fn of(bytes: &[u8], arch: Architecture) -> Option<Self> {
         let file = ElfFile64::<Endianness>::parse(bytes).ok()?;
         let endian = file.endian();
-        let machine = match arch {
-            Architecture::X86_64 => EM_X86_64,
-            Architecture::Arm64 => EM_AARCH64,
-        };
-        if file.elf_header().e_machine(endian) != machine {
+        if file.elf_header().e_machine(endian) != machine(arch) {
             return None;
         }
         let mut found = Self::default();

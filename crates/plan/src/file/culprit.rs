@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use model::{
-    Architecture, Class, ENTRIES, Experiment, INSTRUCTIONS, Millis, Profiling, Reading, Share,
-    Variant,
+    Architecture, Class, Experiment, Millis, Profiling, Reading, Share, Variant, exact_cost,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -150,9 +149,9 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
         return fault(figure.span(), "phase, function and cost need exact mode", hint);
     }
     if let Some(cost) = &wanted.cost {
-        let arch = experiment.machine.arch;
-        let classes = Class::of(arch).iter().chain(&Class::TRANSFERS).map(|it| it.name());
-        let costs: Vec<&str> = [INSTRUCTIONS, ENTRIES].into_iter().chain(classes).collect();
+        let profiling = Profiling { transfers: true, ..Profiling::default() };
+        let table = exact_cost::table_with_classes(experiment.machine.arch, &profiling);
+        let costs: Vec<&str> = table.costs().iter().map(|it| &*it.name).collect();
         if !costs.contains(&&**cost.get_ref()) {
             let problem = format!("there is no cost `{}` in a search", cost.get_ref());
             return fault(cost.span(), problem, format!("there are: {}", costs.join(", ")));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use model::{Architecture, Manifest, Pinned};
 use object::Endianness;
-use object::elf::{EM_AARCH64, EM_X86_64, PT_INTERP};
+use object::elf::{EM_AARCH64, EM_X86_64, Machine, PT_INTERP};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 
 /// A placeholder for any word in a name.
@@ -51,6 +51,14 @@ pub fn program(path: &Path) -> Result<Pinned, (String, String)> {
     Ok(Pinned { name: name.to_owned(), digest: None })
 }
 
+/// The machine in the header of ELF files for an architecture (elf(5)).
+pub fn machine(arch: Architecture) -> Machine {
+    match arch {
+        Architecture::X86_64 => EM_X86_64,
+        Architecture::Arm64 => EM_AARCH64,
+    }
+}
+
 /// Why a program cannot start in a guest of this architecture without packages; `None` if it can.
 pub fn lack(program: &[u8], arch: Architecture) -> Option<&'static str> {
     if program.starts_with(b"#!") {
@@ -63,17 +71,13 @@ pub fn lack(program: &[u8], arch: Architecture) -> Option<&'static str> {
         return Some("it is neither a script (#!) nor a 64-bit ELF program");
     };
     let endian = file.endian();
-    let machine = file.elf_header().e_machine(endian);
-    match arch {
-        Architecture::X86_64 if machine != EM_X86_64 => {
-            return Some("it is not a program for x86_64, which the machine is");
-        }
-        Architecture::Arm64 if machine != EM_AARCH64 => {
-            return Some(
-                "it is not a program for arm64, which the machine is: `aarch64-linux-gnu-gcc -static` makes one",
-            );
-        }
-        _ => {}
+    if file.elf_header().e_machine(endian) != machine(arch) {
+        return Some(match arch {
+            Architecture::X86_64 => "it is not a program for x86_64, which the machine is",
+            Architecture::Arm64 => {
+                "it is not a program for arm64, which the machine is: `aarch64-linux-gnu-gcc -static` makes one"
+            }
+        });
     }
     file.elf_program_headers().iter().any(|it| it.p_type(endian) == PT_INTERP).then_some(
         "it is linked dynamically: link it with -static, or add packages = [\"libc6\"] to the manifest",
