@@ -84,8 +84,8 @@ pub fn surroundings<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -
 type Rule<'a> = &'a dyn Fn(&OwnCost, &OwnCost) -> bool;
 
 /// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, two loops that do the same, or two whose names differ in underscores at their ends or in `_noprof`. Then
-/// calls do: two that only one side executed each in the same place, and a function that both sides executed, with one
+/// executed each, two loops that do the same, or two whose names differ in underscores at their ends, in `_noprof`, or as
+/// arm64's names of alternatives do. Then calls do: two that only one side executed each in the same place, and a function that both sides executed, with one
 /// that it alone calls on one side, as if it were inlined on the other side. Both are about as large. Equal sizes alone
 /// are no evidence. The largest change is first.
 pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
@@ -96,6 +96,7 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
         let is_by_name = || are_names_alike(&one.name, &other.name) && is_near(one, other);
         one.name.trim_matches('_') == other.name.trim_matches('_')
             || is_profiled(&one.name, &other.name)
+            || is_alternative(&one.name, &other.name)
             || (is_moved(one, other) && (are_one_loop(&one.name, &other.name) || is_by_name()))
     };
     let calls = |one: &OwnCost, other: &OwnCost| {
@@ -120,6 +121,15 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     all.extend(alone);
     all.sort_by(by_size);
     all
+}
+
+/// Whether one name is that of the other one's body. Since Linux 6.13 arm64's `memset` and its like only jump to it,
+/// unless the processor has instructions for them (arch/arm64/lib/memset.S).
+fn is_alternative(one: &str, other: &str) -> bool {
+    let is_body = |body: &str, of: &str| {
+        body.strip_prefix("__pi_").and_then(|it| it.strip_suffix("_generic")) == Some(of)
+    };
+    is_body(one, other) || is_body(other, one)
 }
 
 /// Whether two changes offset each other: they are opposite, and at most half of the larger one remains.
@@ -203,6 +213,8 @@ mod tests {
             ("mod_node_page_state", [0.0, 100.0]),
             ("kmem_cache_alloc", [497.0, 0.0]),
             ("kmem_cache_alloc_noprof", [0.0, 230.0]),
+            ("memset", [39.0, 4.0]),
+            ("__pi_memset_generic", [0.0, 71.0]),
         ];
         let expected = [
             ("clear_old", -710.0),
@@ -210,6 +222,7 @@ mod tests {
             ("kmem_cache_alloc+kmem_cache_alloc_noprof", -267.0),
             ("mod_node_page_state+__mod_node_page_state", 58.0),
             ("__alloc_frozen_pages_noprof+__alloc_pages_noprof", 43.0),
+            ("__pi_memset_generic+memset", 36.0),
             ("both", -30.0),
             ("other", 30.0),
             ("count+__count", 20.0),
