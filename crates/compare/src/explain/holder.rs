@@ -24,6 +24,8 @@ pub(super) const NOTABLE: f64 = 0.1;
 const NEAR: f64 = 0.03;
 /// A change is divided between at most this many functions.
 const PARTS: usize = 3;
+/// Of a change that no such number of functions makes up, at most this many are named.
+const MOST_PARTS: usize = 5;
 /// The largest parts are looked for in at most this many calls.
 const MAX_LARGE: usize = 12;
 
@@ -205,7 +207,8 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
             calls.truncate(MAX_LARGE);
             calls.retain(|it| (it.change() / all).abs() >= SMALL);
             let mut parts = parts(&calls, REST);
-            let left = parts.split_off(parts.len().min(PARTS));
+            let notable = parts.iter().take_while(|it| it.share.abs() >= NOTABLE).count();
+            let left = parts.split_off(parts.len().min(notable.clamp(PARTS, MOST_PARTS)));
             let mut divided = divided(parts, kernel);
             divided.complete &= left.iter().all(|it| it.share.abs() <= REST);
             Held { divided: (!divided.parts.is_empty()).then_some(divided), ..Held::default() }

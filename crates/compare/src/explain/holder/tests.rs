@@ -347,11 +347,11 @@ fn system_calls_divide_a_change() {
     let held = of(2.0, 1.0, 0.0, 97.0);
     assert_eq!(shares(&held), (Some("do_syscall_64"), vec![], true));
     assert!(!held.function.unwrap().inclusive);
-    // Other changes that offset each other are large: the parts are not all of it.
+    // Changes that offset each other are large: each is named.
     let held = of(60.0, 50.0, 40.0, -50.0);
-    let largest = ["copy_process 0.60", "do_syscall_64 -0.50", "__x64_sys_exit_group 0.50"];
     let found = shares(&held);
-    assert_eq!((found.0, found.2), (None, false));
+    assert_eq!((found.0, found.1.len(), found.2), (None, 4, true));
+    let largest = ["copy_process 0.60", "do_syscall_64 -0.50", "__x64_sys_exit_group 0.50"];
     assert!(largest.iter().all(|it| found.1.contains(&(*it).to_owned())), "{found:?}");
 }
 
@@ -444,11 +444,12 @@ fn a_change_that_does_not_divide_has_the_largest_calls() {
         ("kernel wait", 100.0, 150.0),
     ]);
     let held = by_calls(&section, &calls);
-    let expected = vec!["free 4.67".into(), "fork -2.00".into(), "free -1.33".into()];
-    assert_eq!(shares(&held), (None, expected, false));
+    let expected =
+        ["free 4.67", "fork -2.00", "free -1.33", "wait -0.33"].map(str::to_owned).to_vec();
+    assert_eq!(shares(&held), (None, expected, true));
     let parts = held.divided.unwrap().parts;
     let within: Vec<_> = parts.iter().map(|it| it.within.as_deref()).collect();
-    assert_eq!(within, [Some("thread"), None, Some("exit")]);
+    assert_eq!(within, [Some("thread"), None, Some("exit"), None]);
 }
 
 /// RCU frees in an interrupt what its thread freed before. An interrupt is no part of the call that it interrupts.
@@ -503,8 +504,9 @@ fn work_that_moved_between_two_parts_is_one_part() {
         ("kernel wait", 1000.0, 800.0),
     ]);
     let held = by_calls(&section, &calls);
-    let expected = ["put 0.50", "fault 0.40", "fork 0.30"].map(str::to_owned).to_vec();
-    assert_eq!(shares(&held), (None, expected, false));
+    let expected =
+        ["put 0.50", "fault 0.40", "fork 0.30", "wait -0.20"].map(str::to_owned).to_vec();
+    assert_eq!(shares(&held), (None, expected, true));
     let parts = held.divided.unwrap().parts;
     assert_eq!((parts[0].instructions, parts[0].entries), ([1000.0, 1500.0], Some([3.0; 2])));
 }
@@ -521,8 +523,9 @@ fn callees_that_offset_each_other_are_told_apart() {
         ("kernel madvise", 1000.0, 1400.0),
         ("kernel munmap", 1000.0, 1200.0),
     ]);
-    let expected = ["madvise 0.63", "small 0.60", "huge -0.56"].map(str::to_owned).to_vec();
-    assert_eq!(shares(&by_calls(&section, &calls)), (None, expected, false));
+    let expected =
+        ["madvise 0.63", "small 0.60", "huge -0.56", "munmap 0.32"].map(str::to_owned).to_vec();
+    assert_eq!(shares(&by_calls(&section, &calls)), (None, expected, true));
 }
 
 /// `read` called `submit` before, and the handler of faults calls it now. That the others offset each other by as much as
