@@ -37,10 +37,17 @@ pub fn sentence(it: &Headline) -> Option<String> {
     let other = it.other_work();
     let work = if other.is_empty() {
         let large = all.iter().take_while(|it| share(it) >= LARGE).count().clamp(1, MOST);
-        let is_equal = all.iter().all(|it| it.entries.change() == 0.0);
-        let what = if is_equal { "the same work on both sides" } else { "nearly the same work" };
-        let named = all.iter().copied().take(large).map(number);
-        format!("{what}: {}", listed(&named.collect::<Vec<_>>()))
+        let are_equal = |all: &[&Asked]| all.iter().all(|it| it.entries.change() == 0.0);
+        let what = match are_equal(&all) {
+            true => "the same work on both sides",
+            false => "nearly the same work",
+        };
+        let named: Vec<String> = all[..large].iter().copied().map(number).collect();
+        let others = match are_equal(&all[..large]) && !are_equal(&all) {
+            true => "; the numbers of smaller calls differ a little",
+            false => "",
+        };
+        format!("{what}: {}{others}", listed(&named))
     } else {
         let named = other.into_iter().take(MOST).map(|asked| {
             let share = in_percent(it.share_by_number(asked), 1);
