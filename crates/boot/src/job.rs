@@ -29,7 +29,10 @@ pub enum JobError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// A program that goes into the guest cannot be read.
-    #[error("{path}: {error}")]
+    #[error(
+        "{path}: {error}{}",
+        if path.is_relative() { "; the path is relative to the directory in which the experiment was run" } else { "" }
+    )]
     Read {
         /// The program that cannot be read.
         path: PathBuf,
@@ -167,6 +170,7 @@ pub fn initramfs(
 fn read(path: &Path) -> Result<Vec<u8>, JobError> {
     fs::read(path).map_err(|error| JobError::Read { path: path.to_owned(), error })
 }
+
 /// Returns the image that is booted: `vmlinux` if there is one, because the guest need not
 /// decompress it (PVH), otherwise the kernel's own image.
 pub fn image(kernel: &Kernel) -> &Path {
