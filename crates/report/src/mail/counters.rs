@@ -16,6 +16,8 @@ use crate::words::{Of, figure, short};
 const MOST: usize = 6;
 /// Most names of counters with the same figures.
 const MOST_NAMES: usize = 3;
+/// A mean number of events below this has a decimal if it is no whole number.
+const FEW: f64 = 10.0;
 /// Instructions of a class are left out if their change is a smaller share of the kernel's instructions: at a thousand
 /// cycles each they would be less than 1 % of its time.
 const RARE: f64 = 1e-5;
@@ -86,7 +88,11 @@ fn of_section(section: &Section, names: [String; 2], margin: f64) -> Option<Vec<
         let names = few(MOST_NAMES, group.iter().map(|it| excerpt(&it.name))).join(", ");
         let change = Of::Number.change([growth.base, growth.new], 2);
         let change = change.unwrap_or_else(|| "-".to_owned());
-        vec![names, figure(growth.base, 0), figure(growth.new, 0), change]
+        // Rounded to a whole number, 0.2 of 5 seeds would be none.
+        let sides = [growth.base, growth.new];
+        let decimals = usize::from(sides.iter().any(|it| *it < FEW && it.fract() != 0.0));
+        let [base, new] = sides.map(|it| figure(it, decimals));
+        vec![names, base, new, change]
     };
     let within = within(section);
     let limit = format!("by more than {} %", short(100.0 * margin));
