@@ -84,9 +84,10 @@ impl Segment {
     }
 
     /// Whether its first instruction is the one at `position` of the segment `last`, which the CPU began last, and
-    /// begins again without having been executed. Such an instruction is a store that may modify its own block. QEMU
-    /// then abandons the block at the store, translates the store again into a block of its own, and executes it there.
-    /// Otherwise only jumps and repeated instructions begin twice in a row.
+    /// begins again without having been executed. Such an instruction is a store that may modify its own block: QEMU
+    /// abandons the block at the store, translates the store again into a block of its own, and executes it there. Another
+    /// is a repeated string instruction: it begins once more than it is repeated, and a processor retires it once.
+    /// Otherwise only jumps begin twice in a row.
     #[inline]
     pub fn repeats(&self, last: &Self, position: usize) -> bool {
         match &self.count {

@@ -121,8 +121,9 @@ pub enum Special {
     LoadInterruptTable,
     /// The CPU gets another interrupt table, whose address is in the register with this number.
     SetInterruptTable(usize),
-    /// A plain store to memory, which may modify code.
-    Store,
+    /// It can begin again without having been executed: a plain store to memory, which may modify its own block, and a
+    /// repeated string instruction, which begins once for each repetition.
+    Again,
     /// A near call of a function, which stores the return address in memory.
     Call,
     /// A call of a function, which stores the return address in a register.

@@ -436,6 +436,22 @@ fn a_store_that_begins_again_counts_once() {
     assert_eq!(kernel(&trace.end(), 0), [(KERNEL, 1), (KERNEL + 1, 1), (KERNEL + 3, 2)]);
 }
 
+/// QEMU ends the block at each repetition, and begins the instruction once more to find that it is done.
+#[test]
+fn a_repeated_instruction_counts_once() {
+    let mut trace = Trace::new(Vec::new(), false);
+    let repeated: &[u8] = &[0xf3, 0x48, 0xa5]; // rep movsq
+    let last = KERNEL + 1;
+    trace.block(KERNEL, &[NOP, repeated]);
+    trace.execute(KERNEL, &[]);
+    trace.begin(last);
+    for _ in 0..19 {
+        trace.run(last, &[repeated]);
+    }
+    trace.run(KERNEL + 4, &[NOP]);
+    assert_eq!(kernel(&trace.end(), 0), [(KERNEL, 1), (last, 1), (KERNEL + 4, 1)]);
+}
+
 /// Executes the same program with segments and with a callback at each instruction: blocks that are left midway by faults
 /// and by a device, work that is left out, and a cut by another CPU.
 #[test]

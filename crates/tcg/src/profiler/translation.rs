@@ -11,8 +11,8 @@ use crate::segments::Segments;
 /// An instruction of a segment.
 struct Part<I> {
     instruction: I,
-    /// Whether it is a plain store to memory.
-    stores: bool,
+    /// Whether it can begin again without having been executed.
+    again: bool,
     /// Whether the CPU always goes on to the next instruction of the block.
     completes: bool,
     /// Whether it is a branch, which ends its block.
@@ -69,8 +69,8 @@ impl<A: Architecture> Profiler<A> {
                     _ => AccessProbe::Line(by),
                 });
             }
-            let stores = special == Some(Special::Store);
-            let part = Part { instruction, stores, completes, branches };
+            let again = special == Some(Special::Again);
+            let part = Part { instruction, again, completes, branches };
             match segments.last_mut().filter(|_| !begins) {
                 Some(segment) => segment.push(part),
                 None => segments.push(vec![part]),
@@ -166,7 +166,7 @@ fn count<I: Instruction>(segment: &[Part<I>], privilege: Privilege, known: &mut 
     let counted = match privilege {
         Privilege::Kernel => {
             let addresses: Vec<u64> = segment.iter().map(|it| it.instruction.address()).collect();
-            known.kernel(&addresses, segment[0].stores)
+            known.kernel(&addresses, segment[0].again)
         }
         _ => known.shared(privilege),
     };

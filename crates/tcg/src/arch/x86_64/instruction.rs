@@ -59,11 +59,18 @@ fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {
         | Mnemonic::Movntdq
             if stores =>
         {
-            Special::Store
+            Special::Again
         }
+        _ if is_repeated(instruction) => Special::Again,
         _ => return None,
     };
     Some(special)
+}
+
+/// Whether it is a string instruction with a prefix that repeats it, such as `rep movsq`.
+fn is_repeated(instruction: &Instruction) -> bool {
+    let has_prefix = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    has_prefix && instruction.is_string_instruction()
 }
 
 fn class(instruction: &Instruction) -> Option<Class> {
@@ -207,11 +214,13 @@ mod tests {
         assert_eq!(special(&[0x0f, 0x01, 0x17]), None); // lgdt [rdi]
         assert_eq!(special(&[0x0f, 0x01, 0xd8]), None); // vmrun
         assert_eq!(special(&[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]), None); // an ordinary nop
-        let store = Some(Special::Store);
-        assert_eq!(special(&[0x4c, 0x89, 0x5c, 0x17, 0xf8]), store); // mov [rdi+rdx-8], r11
-        assert_eq!(special(&[0x44, 0x88, 0x47, 0x01]), store); // mov [rdi+1], r8b
-        assert_eq!(special(&[0xf3, 0x0f, 0x7f, 0x07]), store); // movdqu [rdi], xmm0
-        assert_eq!(special(&[0xf3, 0xa4]), None); // rep movsb
+        let again = Some(Special::Again);
+        assert_eq!(special(&[0x4c, 0x89, 0x5c, 0x17, 0xf8]), again); // mov [rdi+rdx-8], r11
+        assert_eq!(special(&[0x44, 0x88, 0x47, 0x01]), again); // mov [rdi+1], r8b
+        assert_eq!(special(&[0xf3, 0x0f, 0x7f, 0x07]), again); // movdqu [rdi], xmm0
+        assert_eq!(special(&[0xf3, 0xa4]), again); // rep movsb
+        assert_eq!(special(&[0xf2, 0xae]), again); // repne scasb
+        assert_eq!(special(&[0xa4]), None); // movsb
         assert_eq!(special(&[0x89, 0xc8]), None); // mov eax, ecx
         assert_eq!(special(&[0x8b, 0x07]), None); // mov eax, [rdi]
         assert_eq!(special(&[0x90]), None);
