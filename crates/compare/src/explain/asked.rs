@@ -7,13 +7,15 @@ use kernelfiles::entry;
 
 use super::calls;
 use super::paths::KERNEL;
-use super::sides::{Sides, judged};
+use super::sides::Sides;
 use super::tally::{Identity, Tally};
 use super::{Headline, Path, Paths};
 use crate::Difference;
 
-/// Work is another one if the number of a call has at least this share of the change.
+/// Work is another one if the number of a call has at least this share of the change, and the margin of the phase.
 const NOTABLE: f64 = 0.05;
+/// A share of a phase's instructions that never matters: a call more or less is notable in a small change.
+const MARGIN: f64 = 0.01;
 
 /// A system call or an exception in one phase.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,10 +59,11 @@ impl Headline {
     /// not explain their number, and it has a notable part of the change. At equal entries there are none.
     pub fn other_work(&self) -> Vec<&Asked> {
         let share = |it: &Asked| self.share_by_number(it).abs();
+        let least = NOTABLE.max(MARGIN * self.kernel.base / self.kernel.change().abs());
         let is_other = |it: &&Asked| {
             it.entries.change() != 0.0
                 && it.entries.beyond_luck() != Some(false)
-                && share(it) >= NOTABLE
+                && share(it) >= least
         };
         let asked = self.asked.iter().filter(|_| !self.at_equal_entries);
         let mut other: Vec<&Asked> = asked.filter(is_other).collect();
@@ -83,9 +86,9 @@ pub fn asked(sides: &Sides<Tally<'_>>) -> Vec<Asked> {
         // A call can pass several of its functions, unless one is inlined.
         let most = |tally: &Tally<'_>| functions.iter().map(|it| tally.executed(*it).entries).max();
         let entries = sides.map(|tally| most(tally).unwrap_or_default());
-        Some((Asked { name, entries: entries.difference()?, instructions: None }, entries))
+        Some(Asked { name, entries: entries.difference()?, instructions: None })
     });
-    let mut found = judged(found.collect(), false, |it| &mut it.entries);
+    let mut found: Vec<Asked> = found.collect();
     let number = |it: &Asked| it.entries.base.max(it.entries.new);
     found.retain(|it| number(it) > 0.0);
     found.sort_by(|one, other| number(other).total_cmp(&number(one)));
