@@ -57,8 +57,8 @@ pub struct Reason {
 }
 
 /// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt or
-/// softirq, otherwise the system call, otherwise the exception, otherwise the kernel thread by its function. `None` for
-/// other paths, such as those of the idle task. A softirq is one reason, whether an interrupt or `ksoftirqd` handles it.
+/// softirq, otherwise the system call, otherwise the exception, otherwise the kernel thread by its function, otherwise the
+/// idle task of any CPU. `None` for other paths. A softirq is one reason, whether an interrupt or `ksoftirqd` handles it.
 /// Work that a task left for the end of its system call (`task_work_add`), such as the last `fput` of a file, is one of
 /// its own.
 pub fn reason(path: &[&str]) -> Option<Reason> {
@@ -67,7 +67,7 @@ pub fn reason(path: &[&str]) -> Option<Reason> {
     };
     let first = |name| (0..path.len()).find_map(|begin| at(name, begin));
     let interrupt = (0..path.len()).rev().find_map(|begin| at(interrupt, begin));
-    let others = [call, exception, thread, task_work, calls, shared];
+    let others = [call, exception, thread, task_work, calls, shared, idle];
     interrupt.or_else(|| others.into_iter().find_map(first))
 }
 
@@ -102,6 +102,12 @@ fn thread(path: &[&str]) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the reason of a path that begins in the loop of the idle task (`kernel/sched/idle.c`), which the boot CPU
+/// enters by `start_kernel`, and others by a function of their own.
+fn idle(path: &[&str]) -> Option<String> {
+    (path.first() == Some(&"cpu_startup_entry")).then(|| "idle task".to_owned())
 }
 
 /// Returns the reason of a path that begins work which system calls leave for their end.
@@ -191,6 +197,8 @@ mod tests {
             ),
             (thread.to_vec(), Some("kernel thread ksm_scan_thread")),
             (thread[..3].to_vec(), None),
+            (vec!["start_kernel", "rest_init", "cpu_startup_entry", "do_idle"], Some("idle task")),
+            (vec!["start_secondary", "cpu_startup_entry", "do_idle"], Some("idle task")),
             (call[..2].to_vec(), Some("entry and exit of system calls")),
             (
                 both(&call[..2], &["syscall_exit_to_user_mode", "task_work_run", "____fput"]),
