@@ -170,13 +170,18 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
     // The figures of the innermost calls in these, the largest share first.
     let parts = |calls: &[Call<'_, '_>], rest| {
         let inner = calls.iter().map(|it| innermost(section, kernel, *it, rest));
-        // Figures of all calls of a function say nothing of a call that changed otherwise.
-        let is_its = |it: &Holder, call: &Call<'_, '_>| {
-            let change = it.instructions[1] - it.instructions[0];
-            (change - call.change()).abs() <= REST * all.abs()
+        // Figures of all calls of a function say nothing of a call that changed otherwise, but for one that changed in
+        // the same direction wherever it is called.
+        let of_call = |call: Call<'_, '_>| {
+            let more =
+                |it: &Holder| (it.instructions[1] - it.instructions[0]) / call.change() - 1.0;
+            let is_its = |it: &Holder| (more(it) * call.change() / all).abs() <= REST;
+            let own = Some(holder(section, call, kernel)).filter(is_its);
+            own.or_else(|| {
+                Some(of_calls(section, call.name(), None, kernel)).filter(|it| more(it) > 0.0)
+            })
         };
-        let parts = inner.map(|call| (holder(section, call, kernel), call));
-        let parts = parts.filter(|(it, call)| is_its(it, call)).map(|(it, _)| it).collect();
+        let parts = inner.filter_map(of_call).collect();
         let mut parts = each_once(joined(section, kernel, parts));
         parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
         parts
