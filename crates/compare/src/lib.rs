@@ -65,7 +65,7 @@ pub use figures::warmup::{Beginnings, Repeated, WarmUp};
 pub use notes::consistency::{Counting, Finding, Relation, Severity};
 pub use notes::{
     BuildDifference, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes,
-    Unmeasured, is_without_thp,
+    Unmeasured, thp,
 };
 pub use pairs::MissingSeed;
 pub use tables::chosen::Unmet;

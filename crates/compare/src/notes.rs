@@ -244,18 +244,21 @@ fn states(columns: &[Option<&Boot>]) -> Vec<Fact> {
 /// The fact that no kernel had transparent huge pages, which is no difference between their states.
 fn without_thp(columns: &[VariantBoots<'_>], boots: &[Option<&Boot>]) -> Option<Fact> {
     let thp = |boot: &Boot| facts::state(&facts::found(&boot.notes), STATES[0]);
-    is_without_thp(columns).then(|| Fact {
+    let is_never = self::thp(columns).as_deref() == Some("never");
+    is_never.then(|| Fact {
         name: STATES[0],
         values: boots.iter().map(|boot| boot.and_then(thp)).collect(),
     })
 }
 
-/// Whether transparent huge pages were off in all complete boots of `columns`, as far as that is known.
-pub fn is_without_thp(columns: &[VariantBoots<'_>]) -> bool {
+/// When all complete boots of `columns` had transparent huge pages, such as `always`. `None` if they differ, or if it is
+/// not known.
+pub fn thp(columns: &[VariantBoots<'_>]) -> Option<String> {
     let notes = columns.iter().flat_map(VariantBoots::complete).flat_map(|boot| &boot.notes);
     let states = notes.filter_map(StatesFound::of_note).flat_map(|it| it.states);
-    let mut values = states.filter(|(name, _)| *name == STATES[0]).peekable();
-    values.peek().is_some() && values.all(|(_, value)| value == "never")
+    let mut values = states.filter(|(name, _)| *name == STATES[0]).map(|(_, value)| value);
+    let first = values.next()?;
+    values.all(|other| other == first).then(|| first.to_owned())
 }
 
 fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fact> {

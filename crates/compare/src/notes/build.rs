@@ -50,9 +50,17 @@ pub fn difference(
     let hz = both(facts::hz);
     let preemption = both(|it| facts::preemption(it).map(|it| it.replace(", dynamic", "")));
     let options = differing.as_ref().map_or(0, Vec::len);
+    // KFENCE samples no allocations then (Documentation/dev-tools/kfence.rst).
+    let is_idle = |option: &str| {
+        let never = |it: &OptionDifference<'_>| {
+            it.option == "KFENCE_SAMPLE_INTERVAL" && [it.first, it.second].contains(&Some("0"))
+        };
+        option == "KFENCE" && differing.iter().flatten().any(never)
+    };
     let checks = |sides: [&str; 2]| {
         let is_its = |it: &&OptionDifference<'_>| {
-            [it.first, it.second] == sides.map(Some) && CHECKS.contains(&it.option)
+            let is_check = CHECKS.contains(&it.option) && !is_idle(it.option);
+            [it.first, it.second] == sides.map(Some) && is_check
         };
         let own = differing.iter().flatten().filter(is_its);
         own.map(|it| it.option.to_owned()).collect()

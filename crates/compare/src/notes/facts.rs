@@ -78,7 +78,7 @@ const SET_BY: [(&str, &str); 6] = [
     ("THP", "/sys/kernel/mm/transparent_hugepage/enabled"),
     ("THP defrag", "/sys/kernel/mm/transparent_hugepage/defrag"),
     ("THP of shmem", "/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
-    ("MGLRU", "/sys/kernel/mm/lru_gen/enabled"),
+    (MGLRU, "/sys/kernel/mm/lru_gen/enabled"),
     ("NUMA balancing", "kernel.numa_balancing"),
     ("KSM", "/sys/kernel/mm/ksm/run"),
 ];
@@ -95,7 +95,9 @@ pub fn set_to<'a>(variant: &'a Variant, state: &str) -> Option<&'a str> {
 /// What is said of a state that a kernel does not have.
 const LACKING: &str = "not in this kernel";
 /// States in which nothing happens.
-const OFF: [&str; 4] = [LACKING, "N", "off", "0x0000"];
+const OFF: [&str; 3] = [LACKING, "N", "off"];
+/// The state whose value is a mask (Documentation/admin-guide/mm/multigen_lru.rst).
+const MGLRU: &str = "MGLRU";
 
 /// Whether nothing happens in a state. Huge pages of the usual size alone are what kernels without mTHP have.
 pub fn is_off(state: &str) -> bool {
@@ -108,7 +110,11 @@ pub fn state(found: &[StatesFound<'_>], name: &str) -> Option<String> {
     let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
     for StatesFound { workload, states } in found {
         let value = states.iter().find(|(it, _)| *it == name);
-        let value = value.map_or(LACKING, |(_, value)| value);
+        let value = match value {
+            Some((_, "0x0000")) if name == MGLRU => "off",
+            Some((_, value)) => value,
+            None => LACKING,
+        };
         match by_value.iter_mut().find(|(it, _)| *it == value) {
             Some((_, workloads)) => workloads.push(workload),
             None => by_value.push((value, vec![workload])),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use compare::{KeptBoot, Results, VariantBoots, is_without_thp};
+use compare::{KeptBoot, Results, VariantBoots};
 use model::{
     BootFacts, BootId, Disk, DiskKind, Machine, Manifest, Millis, Mode, PatchMail, Patched,
     Profiling, Sampler, Topology, Variant, count,
@@ -114,7 +114,10 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
     let arch = machine.arch.unless_usual().map(|arch| arch.name().to_owned());
     let disks = machine.disks.iter().map(|it| format!("disk {it}"));
     let swap = machine.swap.iter().map(|it| format!("swap {it}"));
-    let thp = is_without_thp(&results.variants).then(|| "no transparent huge pages".to_owned());
+    let thp = compare::thp(&results.variants).map(|it| match &*it {
+        "never" => "no transparent huge pages".to_owned(),
+        enabled => format!("THP {enabled}"),
+    });
     let parts = arch.into_iter().chain([size.join(", ")]).chain(thp).chain(disks).chain(swap);
     let parts = parts.chain([executed]);
     Some(Note::on_all("machine", escape(&parts.collect::<Vec<_>>().join("; "))))
