@@ -60,7 +60,7 @@ const MAX_COMPARED: usize = 18;
 const MIN_COMPARED: usize = 5;
 /// Most and least lines about what the figures do not show.
 const MAX_LIMITS: usize = 14;
-const MIN_LIMITS: usize = 3;
+const MIN_LIMITS: usize = 11;
 /// Most lines about the effects of the settings of a matrix.
 const MAX_EFFECTS: usize = 12;
 /// Most lines with the names of files beside the mail.
@@ -163,7 +163,12 @@ fn written(
         let metrics = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
         let effects = metrics.flat_map(|table| effects::sentences(table, comparison));
         let effects: Vec<Block> = effects.map(sentence).collect();
-        pieces.push(Kept(whole(&effects, MAX_EFFECTS)));
+        pieces.push(Sentences {
+            name: "effects",
+            blocks: effects,
+            most: MAX_EFFECTS,
+            least: MAX_EFFECTS,
+        });
         pieces.push(Spare {
             name: "instructions by reason",
             rank: 1,

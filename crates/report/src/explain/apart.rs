@@ -98,9 +98,11 @@ fn without_loops(section: &Section, phase: &str) -> Option<String> {
     let without = without(section, [base, new], 2, "")?;
     ((new - base).abs() >= LEAST * section.totals.kernel.change().abs()).then(|| {
         format!(
-            "Phase {} without loops that copy and clear memory ({names}), for which a real machine usually has fast \
-             string instructions: {without}.",
-            phase_name(phase)
+            "Phase {}: loops that copy and clear memory ({names}) take {} instructions before, {} now. A real machine \
+             usually does their work by fast string instructions. Without them: {without}.",
+            phase_name(phase),
+            words::figure(base, 0),
+            words::figure(new, 0),
         )
     })
 }

@@ -3,7 +3,7 @@
 use compare::{Divided, Headline, Holder};
 
 use crate::ascii::excerpt;
-use crate::words;
+use crate::words::{self, Of};
 
 /// A function that exceeds the change by at most this share of it has the change.
 pub const ALL: f64 = 0.1;
@@ -12,17 +12,18 @@ pub const ALL: f64 = 0.1;
 const HIDDEN: f64 = 0.05;
 /// If the sum of the shares differs from 100 % by this much or more, one of the functions calls another.
 const OVERLAP: f64 = 0.5;
-/// If the parts exceed the change by this share of it or more, they are given as they are: shares of a difference between
-/// large changes mislead.
+/// If the parts exceed the change by this share of it or more, or one offsets that much, they are given as they are: shares
+/// of a difference between large changes mislead.
 const EXCESS: f64 = 0.1;
 
 /// Names the functions between which a change divides with their parts of it, and the rest.
 pub fn shares(it: &Headline, divided: &Divided) -> String {
     let Divided { parts, complete, elsewhere, offset_elsewhere } = divided;
-    let is_exceeded = !complete && *elsewhere <= -EXCESS && !it.at_equal_entries;
+    let is_exceeded = !complete && *elsewhere <= -EXCESS;
+    let offset = parts.iter().any(|it| it.share <= -EXCESS);
     let over = tenths(elsewhere + parts.iter().map(|it| it.share).sum::<f64>() - 1.0);
     let hides = *offset_elsewhere >= HIDDEN;
-    let named = match is_exceeded {
+    let named = match (is_exceeded || offset) && !it.at_equal_entries {
         true => amounts(it, parts, elsewhere * it.kernel.change()),
         false => percentages(it, parts, over, hides),
     };
@@ -45,9 +46,13 @@ fn tenths(share: f64) -> f64 {
     (1000.0 * share).round() / 10.0
 }
 
-/// Formats the changes of the parts, and that of the `rest`.
+/// Formats the changes of the parts, each also as a share of what it was, and that of the `rest`.
 fn amounts(it: &Headline, parts: &[Holder], rest: f64) -> String {
-    let change = |it: &Holder| words::signed(it.instructions[1] - it.instructions[0], 0);
+    let change = |it: &Holder| {
+        let signed = words::signed(it.instructions[1] - it.instructions[0], 0);
+        let own = Of::Number.change(it.instructions, 2);
+        own.map_or(signed.clone(), |own| format!("{signed} ({own})"))
+    };
     let parts = parts.iter().map(|it| format!("{} {}, ", called(it), change(it)));
     // After a function it could be read as elsewhere in that function.
     let elsewhere = if it.function.is_some() { "elsewhere in the phase" } else { "elsewhere" };

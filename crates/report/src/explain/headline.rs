@@ -279,11 +279,13 @@ const TREE: [&str; 6] = ["ma_", "mab_", "mas_", "mt_", "mte_", "mtree_"];
 /// The least share of a change in the tree of mappings at which it is mentioned.
 const LARGE_IN_TREE: f64 = 0.25;
 
-/// Returns the end of a sentence on what of the change of these functions is in the tree of mappings. `None` if it is
-/// little.
+/// Returns the end of a sentence on what of the change of these functions is in the tree of mappings, in functions that both
+/// kernels executed there: others are another algorithm. `None` if it is little.
 fn in_tree(parts: &[&OwnCost]) -> Option<String> {
     let all: f64 = parts.iter().copied().map(change_of).sum();
-    let is_of_tree = |it: &&OwnCost| TREE.iter().any(|begin| it.name.starts_with(begin));
+    let is_of_tree = |it: &&OwnCost| {
+        !it.own.contains(&0.0) && TREE.iter().any(|begin| it.name.starts_with(begin))
+    };
     let tree: f64 = parts.iter().copied().filter(is_of_tree).map(change_of).sum();
     ((tree / all).abs() >= LARGE_IN_TREE).then(|| {
         format!(

@@ -175,19 +175,19 @@ fn counted(comparison: &Comparison, explained: &[Explained], shown: &[Shown<'_>]
     let is_other = |it: &Shown<'_>, column| {
         work::other(explained, comparison, (it.table, it.row), column).is_some()
     };
-    let judged = |it: &Shown<'_>, column| {
-        let [change, luck, verdict] = judged(it.row, column)?;
-        let verdict = if is_other(it, column) { work::OTHER.to_owned() } else { verdict };
-        Some([change, luck, verdict])
-    };
+    let judged = |it: &Shown<'_>, column| judged(it.row, column);
     let table = match comparison.variants.len() {
         2 => of_two(comparison, shown, judged).into(),
         _ => of_several(comparison, shown, judged),
     };
-    let has_other =
-        shown.iter().any(|it| (1..comparison.variants.len()).any(|column| is_other(it, column)));
-    let other = has_other.then(|| {
-        note(format!("{}: a part of the change comes from how often a call ran.", work::OTHER))
+    let columns = 1..comparison.variants.len();
+    let others = shown.iter().filter(|it| columns.clone().any(|column| is_other(it, column)));
+    let others = few(MOST_SAME, others.map(|it| phase(comparison, it)));
+    let other = (!others.is_empty()).then(|| {
+        let names = others.join(", ");
+        note(format!(
+            "Other work in {names}: a part of the change comes from how often a call ran."
+        ))
     });
     let open = undecided(comparison, shown);
     let same = same_at_equal_entries(comparison, &open).map(sentence);
@@ -217,7 +217,7 @@ fn without_loops(comparison: &Comparison, shown: &[Shown<'_>]) -> Option<String>
     let rows: Vec<String> = few(MOST_SAME, rows);
     (!rows.is_empty()).then(|| {
         format!(
-            "Without loops that copy and clear memory, for which a real machine usually has fast string \
+            "Without loops that copy and clear memory, whose work a real machine usually does by fast string \
              instructions: {}.",
             rows.join("; ")
         )

@@ -1,12 +1,9 @@
-//! The verdict on a change that is partly other work: other calls, or another number of them.
+//! Changes that are partly other work: other calls, or another number of them.
 
 use compare::{Comparison, Explained, Headline, Row, Statistic, Table, Verdict};
 
 use crate::explain::work::names;
 use crate::words::{Of, phase_alone};
-
-/// The verdict on a change that is partly other work.
-pub const OTHER: &str = "other work";
 
 /// Returns the headline of the phase of a row that is a regression or an improvement, if the work of the phase is another
 /// one.

@@ -172,11 +172,11 @@ fn many_small_changes_are_told() {
 #[test]
 fn what_is_in_the_tree_of_mappings_is_said() {
     let (explanation, _) = explained(&kernels::old(), &kernels::new());
-    let said = |tree: f64| {
+    let said = |base: f64, tree: f64| {
         let own = [("mas_wr_split", tree), ("mab_mas_cp", 5.0), ("do_brk_flags", 60.0)];
-        let part = |(name, new): (&str, f64)| OwnCost {
+        let part = |(name, more): (&str, f64)| OwnCost {
             name: name.into(),
-            own: [0.0, new],
+            own: [base, base + more],
             ..OwnCost::default()
         };
         let parts = own.map(part).into();
@@ -185,8 +185,11 @@ fn what_is_in_the_tree_of_mappings_is_said() {
             report::explain(&explanation, &[headline("run", 1450.0, Some(holder))], None, 10);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert!(said(20.0).contains("Of this, +25 is in the tree of mappings: how full its nodes are"));
-    assert!(!said(10.0).contains("in the tree of mappings"));
+    let words = "Of this, +25 is in the tree of mappings: how full its nodes are";
+    assert!(said(1.0, 20.0).contains(words), "{}", said(1.0, 20.0));
+    assert!(!said(1.0, 10.0).contains("in the tree of mappings"));
+    // Functions of one kernel alone are another algorithm.
+    assert!(!said(0.0, 20.0).contains("in the tree of mappings"));
 }
 
 /// The shares add up to 100 % as printed.
@@ -251,8 +254,9 @@ fn a_change_that_divides_is_told_by_its_parts() {
     // Shares of a difference between large changes would mislead.
     let mut exceeding = headline(false, None);
     exceeding.divided.as_mut().unwrap().elsewhere = -0.2;
-    let amounts = "the largest parts: copy_process and what it calls +142, exit_mmap and what it calls (within mmput) +137, \
-                   do_syscall_64 and what one kernel alone calls there -6, elsewhere -60 (one of them calls another). ";
+    let amounts = "the largest parts: copy_process and what it calls +142 (14.24 % more), exit_mmap and what it calls (within \
+                   mmput) +137 (13.67 % more), do_syscall_64 and what one kernel alone calls there -6 (0.60 % fewer), elsewhere \
+                   -60 (one of them calls another). ";
     assert!(said(&exceeding).contains(amounts), "{}", said(&exceeding));
     exceeding.at_equal_entries = true;
     assert!(said(&exceeding).contains("47.5 % of the change in copy_process"));
