@@ -26,6 +26,9 @@ const FIRST: u32 = 3;
 /// The number of boots of a kernel that is not compared.
 const ALONE: u32 = 1;
 
+/// What a program that knows the metric protocol contains.
+const PROTOCOL: &[u8] = b"FAULTLINE_FD";
+
 pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failure> {
     let bundle = bundle(args)?;
     let asked = match (args.exact, args.measured) {
@@ -50,6 +53,12 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
         request = self::request(args, &bundle, Some(mode))?;
     }
     let failed = |error: BundleError| Failure::Host(error.to_string());
+    if bundle.archive.windows(PROTOCOL.len()).any(|it| it == PROTOCOL) {
+        eprintln!(
+            "the program seems to report phases: `try` measures it as one phase; a manifest has its phases measured \
+             (docs/own-workload.md)"
+        );
+    }
     let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
     request.experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
     if let Some(directory) = &args.save {
@@ -271,8 +280,10 @@ fn answer(
     if !has_complete(whole, &kept, 1) {
         let done = kept.iter().filter(|kept| !kept.superseded).count();
         let left = (whole.boots as usize * whole.variants.len()).saturating_sub(done);
-        let left = count(left, "boot");
-        text += &format!("{left} left out, because a kernel has no complete boot.\n");
+        if left > 0 {
+            let left = count(left, "boot");
+            text += &format!("{left} left out, because a kernel has no complete boot.\n");
+        }
     }
     let analysis = Analysis::of(&*lab.store, &[id], &Question::default())?;
     let comparison = &analysis.comparison;
