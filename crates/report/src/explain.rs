@@ -14,6 +14,7 @@ mod json;
 pub mod layout;
 pub mod lines;
 mod lists;
+mod locks;
 mod sampled;
 pub mod transfers;
 mod view;

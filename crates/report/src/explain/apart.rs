@@ -1,11 +1,12 @@
-//! Sentences on parts of a change that are not the work of the kernel's source: instructions of IBT, and loops that copy
-//! and clear memory, for which a real machine usually has fast string instructions.
+//! Sentences on parts of a change that a reader must tell apart: instructions of IBT, loops that copy and clear memory, for
+//! which a real machine usually has fast string instructions, and waiting for locks.
 
 use code::{IBT, Instrumentation};
 use compare::{Contribution, Difference, Explanation, Headline, Section, Subject, is_copy_loop};
 use model::INSTRUCTIONS;
 
 use super::headline::phase_name;
+use super::locks;
 use crate::ascii::few;
 use crate::words::{self, Of};
 
@@ -14,8 +15,8 @@ const MAX_LOOPS: usize = 2;
 /// Least share of a change, in either direction, at which such parts are mentioned.
 const LEAST: f64 = 0.05;
 
-/// Returns sentences on the changes of these phases: which part of it is IBT, and the change without loops that clear and
-/// copy memory, if `has_loops`. There are none for a phase if these parts are small, it is not beyond luck, or the cost is
+/// Returns sentences on the changes of these phases: which part of it is IBT, the change without loops that clear and copy
+/// memory, if `has_loops`, and locks that were waited for. There are none for a phase if these parts are small, it is not beyond luck, or the cost is
 /// another one than instructions.
 pub fn sentences<'a>(
     explanation: &'a Explanation,
@@ -28,7 +29,9 @@ pub fn sentences<'a>(
         let section = section.filter(|it| it.totals.kernel.beyond_luck() == Some(true));
         let loops = section.filter(|_| has_loops(it));
         let landings = section.and_then(|section| landings(section, &it.phase));
-        landings.into_iter().chain(loops.and_then(|section| without_loops(section, &it.phase)))
+        let locks = section.and_then(|section| locks::sentence(section, &it.phase));
+        let loops = loops.and_then(|section| without_loops(section, &it.phase));
+        landings.into_iter().chain(loops).chain(locks)
     })
 }
 

@@ -143,6 +143,28 @@ fn parts_that_offset_each_other_are_named() {
 }
 
 #[test]
+fn functions_that_wait_for_a_lock_are_named() {
+    let mut it = explained();
+    let section = it.explanation.phases.iter_mut().find(|it| it.phase.as_deref() != Some(""));
+    let section = section.unwrap();
+    let phase = section.phase.clone().unwrap();
+    let largest = section.contributions.first_mut().unwrap();
+    largest.subject =
+        Subject::Function { name: "rwsem_down_read_slowpath".into(), module: String::new() };
+    let entries = &mut largest.calls.as_mut().unwrap().entries;
+    (entries.base, entries.new) = (9414.0, 9.0);
+    it.headlines = vec![headline(&phase, 2000.0, None)];
+    let said = |it: &Explained| common::words(&report::headlines(std::slice::from_ref(it)));
+    let words =
+        "entries of functions that wait for a lock: rwsem_down_read_slowpath 9,414 before, 9 now.";
+    assert!(said(&it).contains(words), "{}", said(&it));
+    let section = it.explanation.phases.iter_mut().find(|it| it.phase.as_deref() == Some(&phase));
+    let entries = &mut section.unwrap().contributions[0].calls.as_mut().unwrap().entries;
+    (entries.base, entries.new) = (90.0, 9.0);
+    assert!(!said(&it).contains("wait for a lock"));
+}
+
+#[test]
 fn loops_that_a_real_machine_does_not_run_are_named() {
     let mut it = explained();
     let section = it.explanation.phases.iter_mut().find(|it| it.phase.as_deref() != Some(""));
