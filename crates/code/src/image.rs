@@ -170,6 +170,11 @@ impl<'a> Image<'a> {
         }
     }
 
+    /// The names of its functions, without suffixes of the compiler.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.functions().into_keys()
+    }
+
     /// The architecture that the kernel is for.
     pub fn arch(&self) -> Architecture {
         self.arch

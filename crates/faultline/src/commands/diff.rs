@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use boot::Vmlinux;
 use kernels::Cache;
+use plan::form::near;
 
 use super::{existing_store, print, say};
 use crate::args::{CoverArgs, DiffArgs, DiffFormat};
@@ -23,7 +24,12 @@ pub fn diff(args: &DiffArgs) -> Result<ExitCode, Failure> {
         Some(function) => {
             let listings = code::listings(&base, &new, function);
             if listings.is_empty() {
-                let message = format!("neither kernel has a function `{function}`");
+                let known = base.names().chain(new.names());
+                let meant = match &near::several(function, known)[..] {
+                    [] => String::new(),
+                    near => format!("; similar ones: {}", near.join(", ")),
+                };
+                let message = format!("neither kernel has a function `{function}`{meant}");
                 return Err(Failure::Usage(message));
             }
             match is_text {
