@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use model::{
-    Boot, Chunk, Column, Host, INSTRUCTIONS, Kept, ONCE, Provenance, Sample, StatesFound, count,
+    Boot, Chunk, Column, Host, INSTRUCTIONS, Kept, NO_PHASE, ONCE, Provenance, Sample, StatesFound,
+    count,
 };
 use report::escape;
 
@@ -21,7 +22,9 @@ pub fn text(kept: &Kept) -> String {
     let boot = &kept.boot;
     let mut lines = head(kept);
     lines.push("\nsamples".into());
-    lines.extend(boot.samples.iter().map(sample));
+    let is_divided = |it: &Sample| it.metric == INSTRUCTIONS && !it.phase.is_empty();
+    let divided = boot.samples.iter().any(is_divided);
+    lines.extend(boot.samples.iter().map(|it| sample(it, divided)));
     lines.push("\nseries".into());
     lines.extend(boot.chunks.iter().map(series));
     let of_workloads: Vec<String> = boot.chunks.iter().flat_map(course).collect();
@@ -161,9 +164,12 @@ fn load(boot: &Boot) -> String {
     format!("{} to {}, steal {} %", load[0], load[1], figure(100.0 * host.steal, 1))
 }
 
-fn sample(sample: &Sample) -> String {
+/// One sample. `divided` says whether instructions are also counted in phases: then those without one are no total.
+fn sample(sample: &Sample, divided: bool) -> String {
     let Sample { workload, iteration, phase, metric, label, value, count, ended: _ } = sample;
-    let name = [metric, label, phase].map(|part| escape(part));
+    let is_rest = divided && metric == INSTRUCTIONS && phase.is_empty();
+    let phase = if is_rest { NO_PHASE.trim_start_matches('-') } else { phase };
+    let name = [metric, label, phase].map(escape);
     let name: Vec<_> = name.into_iter().filter(|part| !part.is_empty()).collect();
     let place = format!("{} {iteration}", escape(workload));
     let times = if *count > ONCE { format!(" x {count}") } else { String::new() };
