@@ -262,7 +262,7 @@ impl Cache {
                 self.keep(&stage, parts, found.release().into(), found.origin(), say)?
             }
         };
-        self.point(wanted, found.version(), &kernel.name, say)?;
+        self.point(wanted, &found.alias(), &kernel.name, say)?;
         Ok(kernel)
     }
 

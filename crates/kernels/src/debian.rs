@@ -22,9 +22,9 @@ pub(crate) use headers::headers;
 use model::Architecture;
 pub use package::is_name;
 pub(crate) use package::{is_pin, letters};
-pub(crate) use releases::architecture;
+pub(crate) use releases::{NEWEST_KERNEL, architecture, without_flavour};
 use releases::{Package, Release};
-pub(crate) use source::{NEWEST_KERNEL, source};
+pub(crate) use source::source;
 use suite::Suite;
 pub(crate) use version::compare as compare_versions;
 
@@ -71,9 +71,9 @@ impl KernelInSuite {
         &self.release.name
     }
 
-    /// The version of its package.
-    pub fn version(&self) -> &str {
-        self.release.version()
+    /// The name that means the version of its package.
+    pub fn alias(&self) -> String {
+        self.release.alias()
     }
 
     /// The package version and the package.
@@ -109,9 +109,9 @@ pub(crate) fn find(
     say: &dyn Fn(&str),
 ) -> Result<KernelInSuite, Error> {
     let given = suite.as_slice();
-    let groups: &[&[&str]] = match wanted {
+    let groups: &[&[&str]] = match without_flavour(wanted) {
         _ if suite.is_some() => &[given],
-        "newest" => &[NEWEST],
+        NEWEST_KERNEL => &[NEWEST],
         _ => &GROUPS,
     };
     let mut search = Search { directory, wanted, arch, say, known: BTreeSet::new(), failure: None };
@@ -158,7 +158,9 @@ impl Search<'_> {
                 }
                 other => other?, // an error that affects every suite
             }
-            for release in releases::releases(&suite.kernel_packages()?, self.arch) {
+            let mut releases = releases::releases(&suite.kernel_packages()?, self.arch);
+            releases.retain(|release| release.has_pages_of(self.wanted));
+            for release in releases {
                 self.known.insert(release.series());
                 if release.is(self.wanted) {
                     matches.push(KernelInSuite { suite: suite.clone(), release });

@@ -7,14 +7,13 @@ use std::str::FromStr;
 
 use model::Architecture;
 
+use crate::debian::NEWEST_KERNEL;
 use crate::mainline::{self, MAINLINE};
 use crate::unpack::is_package;
 use crate::{Error, Source, debian};
 
 /// Prefix of the version in the name of a Debian kernel.
 pub(crate) const DEBIAN: &str = "debian:";
-/// Names the newest kernel of Debian's archive.
-const NEWEST: &str = "newest";
 /// The name of the kernel that this host runs.
 const HOST: &str = "host";
 /// Prefix of the path of a directory in which a kernel was built.
@@ -28,7 +27,7 @@ pub enum Request {
     /// A kernel of the Debian archive.
     Debian {
         /// A series (`6.1`), an upstream version (`6.1.176`), a package version (`6.1.176-1`), a
-        /// release (`6.1.0-56-cloud-amd64`), or `newest`.
+        /// release (`6.1.0-56-cloud-amd64`), or `newest`. `-16k` after any but a release means pages of 16 KiB.
         version: String,
         /// The architecture of its packages.
         arch: Architecture,
@@ -87,7 +86,7 @@ pub struct Files {
 impl FromStr for Request {
     type Err = Error;
 
-    /// Parses `debian:6.1`, `6.1`, `newest`, these with `@arm64` after them, `mainline:6.13-rc2`, a package or several
+    /// Parses `debian:6.1`, `6.1`, `newest`, these with `-16k` or `@arm64` after them, `mainline:6.13-rc2`, a package or several
     /// (`A.deb+B.deb`), `dir:PATH`, or `host`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let hint = "use debian:6.1, debian:newest, a release such as 6.1.0-56-cloud-amd64, \
@@ -125,7 +124,9 @@ impl FromStr for Request {
         let is_number = |it: &str| it.parse::<u32>().is_ok_and(|number| number.to_string() == it);
         let are_numbers = numbers.split('.').all(is_number);
         let is_whole = version.ends_with(|it: char| it.is_ascii_alphanumeric());
-        if !(version == NEWEST || are_numbers && is_whole) || !version.chars().all(is_plain) {
+        if !(debian::without_flavour(version) == NEWEST_KERNEL || are_numbers && is_whole)
+            || !version.chars().all(is_plain)
+        {
             return Err(wrong());
         }
         Ok(Self::Debian { version: version.into(), arch, suite: None })
@@ -158,7 +159,7 @@ pub fn without_architecture(kernel: &str) -> &str {
 /// Whether a name is a mistyped `newest`.
 fn is_near_newest(text: &str) -> bool {
     let name = text.strip_prefix(DEBIAN).unwrap_or(text);
-    strsim::normalized_damerau_levenshtein(name, NEWEST) >= 0.7
+    strsim::normalized_damerau_levenshtein(name, NEWEST_KERNEL) >= 0.7
 }
 
 impl Request {
@@ -314,13 +315,19 @@ mod tests {
         assert_eq!(request("6.12@arm64"), arm64("6.12"));
         assert_eq!(request("debian:newest@arm64"), arm64("newest"));
         assert_eq!(request("6.1.0-56-cloud-arm64"), arm64("6.1.0-56-cloud-arm64"));
-        for text in ["@arm64", "mine@arm64", "6.12@", "6.12@riscv64", "mainline:6.13@arm64"] {
+        assert_eq!(request("6.12-16k"), arm64("6.12-16k"));
+        assert_eq!(request("debian:newest-16k@arm64"), arm64("newest-16k"));
+        for text in [
+            "-16k", "mine-16k", "@arm64", "mine@arm64", "6.12@", "6.12@riscv64",
+            "mainline:6.13@arm64",
+        ] {
             assert!(text.parse::<Request>().is_err(), "{text}");
         }
         for (kernel, name) in [
             ("6.12", Some("6.12@arm64")),
             ("debian:6.12@arm64", Some("debian:6.12@arm64")),
             ("6.1.0-56-cloud-arm64", Some("6.1.0-56-cloud-arm64")),
+            ("6.12-16k", Some("6.12-16k")),
             ("6.1.0-56-cloud-amd64", None),
             ("host", None),
             ("dir:/x", None),

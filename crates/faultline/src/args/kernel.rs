@@ -54,6 +54,7 @@ Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name
   debian:6.1, 6.1      newest kernel of a series in Debian's archive; also debian:newest, a package
                        version (debian:6.1.176-1), a release (6.1.0-56-cloud-amd64)
   6.1@arm64            the same for arm64, also debian:newest@arm64
+  6.12-16k             for arm64 with pages of 16 KiB, also newest-16k
   FILE.deb, FILE.rpm, A.deb+B.deb
                        packages of one kernel: image, modules, headers, as distributions, `make
                        bindeb-pkg` and `make binrpm-pkg` have them; `kernel add A.deb B.deb` also works

@@ -1,5 +1,6 @@
 //! Exact mode on arm64, which `make arm64` makes ready.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use model::{Class, ENTRIES, INSTRUCTIONS, Place, Privilege, Profile};
@@ -72,6 +73,38 @@ fn a_c_file_is_compiled_for_an_arm64_kernel() {
     let is_call =
         |it: &Place| matches!(it, Place::Function { name, .. } if **name == *"__arm64_sys_getppid");
     assert_eq!(run.costs.sum(ENTRIES, is_call), 1000);
+}
+
+#[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
+fn larger_pages_have_fewer_faults() {
+    const MIB: u64 = 64;
+    if !can_boot() {
+        return;
+    }
+    let bench = Bench::new();
+    let text = format!(
+        "#include <sys/mman.h>\nint main(void) {{ unsigned long size = {MIB}UL << 20;\n\
+         char *p = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+         for (unsigned long at = 0; at < size; at += 4096) ((volatile char *)p)[at] = 1; }}\n"
+    );
+    let program = bench.write("touch.c", &text).display().to_string();
+    // A machine of this size has no transparent huge pages.
+    let options =
+        ["try", "6.12@arm64,6.12-16k", "--memory", "512M", "--seeds", "1", "--quiet", "--"];
+    bench.faultline(&[&options[..], &[&program]].concat()).expect(0);
+    let boots = bench.boots();
+    let sizes: BTreeSet<u64> = boots.iter().map(|boot| boot.facts.page_size).collect();
+    assert_eq!(sizes, BTreeSet::from([4 << 10, 16 << 10]));
+    for boot in &boots {
+        let size = boot.facts.page_size;
+        let run = boot.profiles.iter().find(|it| it.phase == "run").unwrap();
+        agree(run);
+        let is_fault = |it: &Place| matches!(it, Place::Function { name, .. } if **name == *"do_anonymous_page");
+        // The program's stack and data have a few pages too.
+        let beyond = run.costs.sum(ENTRIES, is_fault) - u128::from((MIB << 20) / size);
+        assert!(beyond < 40, "{beyond} faults more with pages of {size}");
+    }
 }
 
 /// Checks that functions and call paths add up to what the CPUs counted.

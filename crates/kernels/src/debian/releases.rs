@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use model::Architecture;
 
 use super::version;
-use crate::arch;
+use crate::arch::{self, arm64::LARGE_PAGES};
 
+/// The word for the newest kernel, or the newest series of sources.
+pub(crate) const NEWEST_KERNEL: &str = "newest";
 /// The flavour for virtual machines, in the name of a release.
 const CLOUD: &str = "-cloud-";
 
@@ -50,14 +52,27 @@ impl Release {
         numbers(version::upstream(self.version())).take(2).collect::<Vec<_>>().join(".")
     }
 
-    /// Whether `wanted` means this kernel. It is `newest`, a release, a package version, or the first numbers of an
-    /// upstream version.
+    /// Whether `wanted` means this kernel. It is a release, or `newest`, a package version, or the first numbers of an
+    /// upstream version, with `-16k` after it for pages of 16 KiB.
     pub fn is(&self, wanted: &str) -> bool {
         let mut own = numbers(version::upstream(self.version()));
-        wanted == "newest"
-            || wanted == self.name
-            || wanted == self.version()
-            || wanted.split('.').all(|number| own.next() == Some(number))
+        let number = without_flavour(wanted);
+        wanted == self.name
+            || self.has_pages_of(wanted)
+                && (number == NEWEST_KERNEL
+                    || number == self.version()
+                    || number.split('.').all(|number| own.next() == Some(number)))
+    }
+
+    /// Whether this kernel and the one that `wanted` means have large pages, or neither has.
+    pub fn has_pages_of(&self, wanted: &str) -> bool {
+        self.name.ends_with(LARGE_PAGES) == wanted.ends_with(LARGE_PAGES)
+    }
+
+    /// The version of its package, with the end of a name for large pages.
+    pub fn alias(&self) -> String {
+        let pages = if self.name.ends_with(LARGE_PAGES) { LARGE_PAGES } else { "" };
+        format!("{}{pages}", self.version())
     }
 
     /// Orders kernels by preference: those with modules, then the newest, then those of the cloud
@@ -112,26 +127,32 @@ pub(crate) fn is_of_a_kernel(package: &str, arch: Architecture) -> bool {
     part(package, arch).is_some()
 }
 
-/// The architecture that ends the name of a release.
-pub(crate) fn architecture(release: &str) -> Option<Architecture> {
-    let ends = |it: &&Architecture| before(release, **it).is_some();
-    Architecture::ALL.iter().find(ends).copied()
+/// The architecture that the name of a kernel says: that of a release, or the only one with large pages.
+pub(crate) fn architecture(name: &str) -> Option<Architecture> {
+    let ends = |it: &&Architecture| before(name, **it).is_some();
+    let large = name.ends_with(LARGE_PAGES).then_some(Architecture::Arm64);
+    large.or_else(|| Architecture::ALL.iter().find(ends).copied())
+}
+
+/// A name without the end that says the size of pages.
+pub(crate) fn without_flavour(name: &str) -> &str {
+    name.strip_suffix(LARGE_PAGES).unwrap_or(name)
 }
 
 /// A release without the name of its architecture.
 fn before(release: &str, arch: Architecture) -> Option<&str> {
-    release.strip_suffix(arch::debian(arch))?.strip_suffix('-')
+    without_flavour(release).strip_suffix(arch::debian(arch))?.strip_suffix('-')
 }
 
-/// Whether this is a full release such as `6.1.0-56-amd64` or `7.3.4+deb13-cloud-amd64`. Names without a full
-/// version are packages that only depend on others. Flavours such as `rt` are excluded too.
+/// Whether this is a full release such as `6.1.0-56-amd64`, `7.3.4+deb13-cloud-amd64` or `7.3.4+deb13-arm64-16k`. Names
+/// without a full version are packages that only depend on others. Flavours such as `rt` are excluded too.
 fn is_release(text: &str, arch: Architecture) -> bool {
     let Some(rest) = before(text, arch) else { return false };
     let rest = rest.strip_suffix("-cloud").unwrap_or(rest);
     let (version, build) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
     let is_number = |number: &str| number.parse::<u32>().is_ok();
     let full = version.split('.').count() == 3 && version.split('.').all(is_number);
-    full && (!build.starts_with('-') || is_number(&build[1..]))
+    full && build.strip_prefix('-').map_or(!build.contains('-'), is_number)
 }
 
 /// The kernels for an architecture among `packages`.
@@ -248,14 +269,41 @@ mod tests {
             ("linux-image-6.1.0-56-arm64", "6.1.192-2"),
             ("linux-image-6.1.0-56-cloud-arm64", "6.1.192-2"),
             ("linux-image-6.1.0-56-rt-arm64", "6.1.192-2"),
-            ("linux-image-6.12.117+deb13-arm64-16k", "6.12.117-1"),
         ];
         let of = |arch| found(&archive, arch).into_iter().max_by(Release::preference).unwrap().name;
         assert_eq!(of(Architecture::X86_64), "6.1.0-56-cloud-amd64");
         assert_eq!(of(Architecture::Arm64), "6.1.0-56-cloud-arm64");
         assert_eq!(found(&archive, Architecture::Arm64).len(), 2);
         assert_eq!(architecture("6.1.0-56-cloud-arm64"), Some(Architecture::Arm64));
-        assert_eq!([architecture("6.1"), architecture("6.1.0-56-rt-arm64-16k")], [None, None]);
+        assert_eq!([architecture("6.1"), architecture("6.1.0-56-rt-arm")], [None, None]);
+    }
+
+    #[test]
+    fn large_pages_are_asked_for() {
+        let archive = [
+            ("linux-image-6.12.117+deb13-arm64-16k", "6.12.117-1"),
+            ("linux-image-6.12.117+deb13-rt-arm64", "6.12.117-1"),
+            ("linux-image-6.12.117+deb13-cloud-arm64", "6.12.117-1"),
+            ("linux-image-6.12.117+deb13-arm64", "6.12.117-1"),
+            ("linux-image-arm64-16k", "6.12.117-1"),
+            ("linux-image-6.12-arm64-16k", "6.12.117-1"),
+        ];
+        let releases = found(&archive, Architecture::Arm64);
+        assert_eq!(releases.len(), 3);
+        let choice = |wanted: &str| {
+            let fit = releases.iter().filter(|release| release.is(wanted));
+            fit.max_by(|a, b| a.preference(b)).map(|release| &*release.name)
+        };
+        let [large, cloud] = ["6.12.117+deb13-arm64-16k", "6.12.117+deb13-cloud-arm64"];
+        for wanted in ["6.12-16k", "newest-16k", "6.12.117-1-16k", "6-16k", large] {
+            assert_eq!(choice(wanted), Some(large), "{wanted}");
+            assert_eq!(architecture(wanted), Some(Architecture::Arm64), "{wanted}");
+        }
+        for wanted in ["6.12", "newest", "6.12.117-1"] {
+            assert_eq!(choice(wanted), Some(cloud), "{wanted}");
+        }
+        assert_eq!([choice("6.1-16k"), choice("6.12-64k")], [None, None]);
+        assert_eq!(releases.iter().find(|it| it.is(large)).unwrap().alias(), "6.12.117-1-16k");
     }
 
     #[test]

@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 
 use model::Architecture;
 
-use super::releases::Package;
+use super::releases::{NEWEST_KERNEL, Package};
 use super::suite::{SOURCES, Suite};
 use super::{DAY, GROUPS, NEWEST, fetch, listed, version};
 use crate::Error;
-
-/// The word for the newest series.
-pub(crate) const NEWEST_KERNEL: &str = "newest";
 
 /// Fetches the newest packaged source of a series such as `6.12`, or of all series (`newest`), and unpacks the
 /// package into `root`. Returns the archive of the source, and the package with its version.
