@@ -72,6 +72,9 @@ pub struct Derived {
     pub decimals: usize,
     /// The formula of the value.
     pub formula: Formula,
+    /// The size of base pages in bytes for which the formula holds; `None` if it holds for all.
+    #[serde(default)]
+    pub page_size: Option<u64>,
     /// What a reader must know to interpret it; empty if there is nothing.
     #[serde(default)]
     pub note: &'static str,
@@ -81,6 +84,11 @@ impl Derived {
     /// The value over a span; `None` if the kernel lacks a counter that it needs, or if it is a share of 0.
     pub fn value(&self, differences: &Differences<'_>) -> Option<f64> {
         self.formula.expr.value(differences)
+    }
+
+    /// Whether it holds for base pages of this size in bytes, or of a size that is not known (0).
+    pub fn holds_for(&self, page_size: u64) -> bool {
+        page_size == 0 || self.page_size.is_none_or(|it| it == page_size)
     }
 
     /// Whether it is a share or a rate. These cannot be added up over spans.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Add;
 
-use kernelfiles::derived::{self, Differences, Section};
+use kernelfiles::derived::{self, Derived, Differences, Section};
 use model::{Boot, Chunk, INSTRUCTIONS, Mode, Source, Topology};
 
 use super::accesses::{Accesses, Split, accesses};
@@ -206,12 +206,13 @@ fn figures(boots: &[Counted<'_>], phases: &[&str], classes: &[ClassIn<'_>]) -> V
     let difference = |counter: &str| total(boots, counter);
     let seconds: f64 = boots.iter().map(|boot| boot.growth.seconds()).sum();
     let differences = Differences { of: &difference, seconds: Some(seconds) };
+    let holds = |row: &&Derived| boots.iter().all(|it| row.holds_for(it.boot.facts.page_size));
     let mut figures: Vec<Figure> = derived::rows()
         .map(|row| Figure {
             section: row.section.name(),
             label: row.label.to_owned(),
             unit: row.unit,
-            value: row.value(&differences),
+            value: Some(row).filter(holds).and_then(|row| row.value(&differences)),
             decimals: row.decimals,
             is_ratio: row.is_ratio(),
         })

@@ -30,6 +30,17 @@ fn assert_rows(table: &[(&'static str, String)], rows: &str) {
 }
 
 #[test]
+fn a_row_with_a_size_of_huge_pages_holds_for_one_size_of_pages() {
+    let holds = |label: &str| [0, 4096, 16384].map(|size| find(label).unwrap().holds_for(size));
+    assert_eq!(holds("NUMA base-page updates"), [true, true, false]);
+    assert_eq!(holds("NUMA huge PMD updates"), [true; 3]);
+    for row in rows() {
+        let has_huge = row.formula.to_string().contains("512");
+        assert_eq!(row.page_size.is_some(), has_huge, "{}", row.label);
+    }
+}
+
+#[test]
 fn labels_are_unique_and_sections_follow_each_other() {
     let labels: BTreeSet<_> = rows().map(|row| row.label).collect();
     assert_eq!(labels.len(), rows().count());
