@@ -23,6 +23,7 @@ pub mod lines;
 pub mod loops;
 mod moved;
 mod offset;
+mod pages;
 mod paths;
 mod reasons;
 mod rename;
@@ -55,6 +56,7 @@ pub use layout::{
 use lines::FunctionLines;
 pub use moved::Moved;
 pub use offset::{OwnCost, do_offset};
+pub use pages::ByPages;
 pub use paths::{Path, Paths, paths};
 pub use reasons::{Reason, reasons};
 pub use section::{Compared, Counter, LeftOut, Section, Totals};
@@ -102,8 +104,10 @@ pub struct Explanation {
     pub lines: Vec<FunctionLines>,
     /// How the kernels were built differently; `None` if no difference is known.
     pub build: Option<BuildDifference>,
-    /// States of memory management in which the kernels differ, as the workload found them.
+    /// States of memory management in which the kernels differ.
     pub states: Vec<Fact>,
+    /// The size of a base page in bytes on both sides; `None` if it is the same, or not known.
+    pub pages: Option<[u64; 2]>,
     /// The kernel's cost by what made it execute, if that was asked for.
     pub reasons: Option<Vec<Reason>>,
     /// The kernel's instructions by class, if the cost is instructions and classes were counted.
@@ -165,6 +169,7 @@ pub fn explain(
     let one_kernel = kernels[0].digest.is_some() && kernels[0] == kernels[1];
     let both = [base.clone(), new.clone()];
     let (build, states) = (notes::builds(&both).pop(), notes::states_of(&both));
+    let pages = notes::pages(&both);
     let seeds = seeds([base, new], used);
     let arch = classes::architecture(seeds.iter().flatten().copied());
     let side = |place: usize, variant: &VariantBoots<'_>| Side {
@@ -230,6 +235,7 @@ pub fn explain(
         lines: Vec::new(),
         build,
         states,
+        pages,
         reasons: None,
         classes: Vec::new(),
         fields: Vec::new(),

@@ -50,10 +50,10 @@ pub use explain::sampled::{
 };
 pub use explain::signal::Signal;
 pub use explain::{
-    Asked, Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided, Explanation,
-    FieldCost, Headline, Holder, LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember,
-    LayoutSide, Layouts, LeftOut, Moved, NoCost, Only, OwnCost, Parted, Path, Paths, Reason,
-    Section, Side, Split, Subject, Totals, check_cost, classes, do_offset, explain, fields,
+    Asked, ByPages, Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided,
+    Explanation, FieldCost, Headline, Holder, LINE, Layout, LayoutChange, LayoutField, LayoutLine,
+    LayoutMember, LayoutSide, Layouts, LeftOut, Moved, NoCost, Only, OwnCost, Parted, Path, Paths,
+    Reason, Section, Side, Split, Subject, Totals, check_cost, classes, do_offset, explain, fields,
     headlines, paths, reasons,
 };
 pub use figures::BootFigures;
@@ -65,7 +65,7 @@ pub use figures::warmup::{Beginnings, Repeated, WarmUp};
 pub use notes::consistency::{Counting, Finding, Relation, Severity};
 pub use notes::{
     BuildDifference, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes,
-    Unmeasured, thp,
+    PAGE_SIZE, Unmeasured, thp,
 };
 pub use pairs::MissingSeed;
 pub use tables::chosen::Unmet;

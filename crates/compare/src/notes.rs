@@ -174,12 +174,23 @@ fn any_boot<'a>(column: &VariantBoots<'a>) -> Option<&'a Boot> {
     column.complete().next().or(any)
 }
 
-/// The states in which the kernels of `columns` differ, as the workloads found them, but for those that the variants set
-/// to compare them.
+/// The states in which the kernels of `columns` differ: the size of their pages, and what the workloads found but for what
+/// the variants set to compare it.
 pub fn states_of(columns: &[VariantBoots<'_>]) -> Vec<Fact> {
-    let mut states = states(&columns.iter().map(any_boot).collect::<Vec<_>>());
-    states.retain(|it| !is_asked_for(it, columns));
-    states
+    let boots: Vec<_> = columns.iter().map(any_boot).collect();
+    let pages = boots.iter().map(|boot| facts::pages(&(*boot)?.facts)).collect();
+    let pages = Some(Fact { name: PAGE_SIZE, values: pages }).filter(varies);
+    let found = states(&boots).into_iter().filter(|it| !is_asked_for(it, columns));
+    pages.into_iter().chain(found).collect()
+}
+
+/// The name of the state that is the size of pages.
+pub const PAGE_SIZE: &str = "page size";
+
+/// The size of a base page in bytes in both columns; `None` if it is the same, or not known.
+pub fn pages(columns: &[VariantBoots<'_>; 2]) -> Option<[u64; 2]> {
+    let [base, new] = columns.each_ref().map(|it| any_boot(it).map_or(0, |it| it.facts.page_size));
+    (base != new && base.min(new) > 0).then_some([base, new])
 }
 
 /// Whether the settings of the variants explain how a state differs: all set it, or some do on one kernel, and those with

@@ -15,6 +15,7 @@ pub mod layout;
 pub mod lines;
 mod lists;
 mod locks;
+mod pages;
 mod sampled;
 pub mod transfers;
 mod view;

@@ -1,9 +1,11 @@
 //! Notes on the variants, which stand below the tables.
 
+use std::collections::BTreeSet;
+
 use benchmarks::names::Month;
 use compare::{
     Comparison, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes,
-    Unmeasured, UserNote, VariantOutcomes,
+    PAGE_SIZE, Unmeasured, UserNote, VariantOutcomes,
 };
 use model::{BootId, count};
 
@@ -11,6 +13,7 @@ use crate::ascii::{MAX_TEXT, cut, excerpt, few};
 use crate::consistency;
 use crate::document::Block;
 use crate::note::{Note, block};
+use crate::words::listed;
 
 /// Most complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
@@ -39,7 +42,23 @@ pub const ORIGIN: &str = "origin";
 /// Returns notes on the states in which the variants' kernels differ. They are read before the verdicts.
 pub fn states(comparison: &Comparison) -> Vec<Note> {
     let Comparison { variants, notes, .. } = comparison;
-    notes.states.iter().flat_map(|it| together(fact(it, variants), variants)).collect()
+    let states = notes.states.iter().flat_map(|it| together(fact(it, variants), variants));
+    states.chain(per_page(comparison)).collect()
+}
+
+/// Returns a note on the rows with a verdict whose unit is a number of pages. `None` if there are none, or pages have one
+/// size.
+fn per_page(comparison: &Comparison) -> Option<Note> {
+    let Comparison { tables, notes, .. } = comparison;
+    let size = notes.states.iter().find(|it| it.name == PAGE_SIZE)?;
+    let rows = tables.iter().flat_map(|table| &table.rows);
+    let units = rows.filter(|row| row.better.is_some() && row.unit.contains("page"));
+    let units: BTreeSet<String> = units.map(|row| excerpt(&row.unit)).collect();
+    let units: Vec<String> = units.into_iter().collect();
+    (!units.is_empty()).then(|| {
+        let text = format!("figures in {} count pages, and not as many bytes", listed(&units));
+        Note::on_all(size.name, text)
+    })
 }
 
 /// Lays out the notes on states; `None` if there are none.

@@ -312,6 +312,29 @@ fn states_that_differ_come_first_and_leftovers_are_named() {
 }
 
 #[test]
+fn figures_that_count_pages_of_other_sizes_are_named() {
+    let sized = |page_size| {
+        let mut boots = boots(1.0);
+        boots.iter_mut().for_each(|boot| boot.facts.page_size = page_size);
+        boots
+    };
+    let variants = [variant("4k"), variant("16k")];
+    let said = |unit: &str, other: u64| {
+        let kernels = [sized(4 << 10), sized(other)];
+        let mut comparison = compare_columns(columns(&variants, &[&kernels[0], &kernels[1]]));
+        comparison.tables[0].rows[0].unit = unit.into();
+        printed(&comparison)
+    };
+    let sizes = "States that differ:\n  page size  4k   4 KiB (huge pages: 2 MiB)\n             \
+                 16k  16 KiB (huge pages: 32 MiB)\n";
+    let pages = "             figures in ns a page count pages, and not as many bytes\n";
+    let text = said("ns a page", 16 << 10);
+    assert!(text.starts_with(&format!("{sizes}{pages}\n")), "{text}");
+    assert!(said("s", 16 << 10).starts_with(&format!("{sizes}\n")));
+    assert!(!said("ns a page", 4 << 10).contains("page size"));
+}
+
+#[test]
 fn settings_and_boots_set_aside() {
     let mut old = boots(1.0);
     old.push(boot(2));

@@ -70,6 +70,14 @@ impl Headline {
         other.sort_by(|one, other| share(other).total_cmp(&share(one)));
         other
     }
+
+    /// Whether calls make up the same work in other pages: their numbers changed as the number of pages does.
+    pub fn is_by_pages(&self, calls: &[&Asked]) -> bool {
+        let follows = |it: &&Asked| {
+            self.pages.as_ref().is_some_and(|of| of.follows([it.entries.base, it.entries.new]))
+        };
+        calls.iter().all(follows)
+    }
 }
 
 /// The system calls and exceptions of a phase, the most frequent first.

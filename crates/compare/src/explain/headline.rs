@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
-use model::{WorkloadUse, is_by_path};
+use model::{INSTRUCTIONS, WorkloadUse, is_by_path};
 use serde::Serialize;
 
 use super::asked::{Asked, with_instructions};
 use super::holder::{self, Divided, HALF, Held, Holder, NOTABLE};
+use super::pages::{ByPages, by_pages};
 use super::{Contribution, Explanation, LeftOut, Paths, Section, Span, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
 
@@ -28,6 +29,9 @@ pub struct Headline {
     /// The system calls and exceptions of the phase, the most frequent first.
     #[serde(skip)]
     pub asked: Vec<Asked>,
+    /// What depends on the number of pages. `None` if both kernels have pages of one size, or the cost is not instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<ByPages>,
     /// Functions whose changes offset each other in the phase: work may have moved between them.
     pub offset: Vec<[String; 2]>,
     /// Whether [`Headline::kernel`] is at equal entries.
@@ -128,6 +132,7 @@ pub fn headlines(
         let phase = phase.to_owned();
         let unit = explanation.cost.unit.clone();
         let by_path = is_by_path(&explanation.cost.name);
+        let sizes = explanation.pages.filter(|_| explanation.cost.name == INSTRUCTIONS);
         let mut headline = Headline {
             phase,
             kernel,
@@ -135,6 +140,7 @@ pub fn headlines(
             function,
             divided,
             asked,
+            pages: sizes.map(|sizes| by_pages(section, sizes)),
             offset,
             at_equal_entries,
             counted: at_equal_entries.then_some(section.totals.kernel),

@@ -23,6 +23,14 @@ pub fn machine(facts: &BootFacts) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// The size of a base page, and of a huge page: a base page has page table entries of 8 bytes for its base pages. `None` if
+/// it is not known.
+pub fn pages(facts: &BootFacts) -> Option<String> {
+    let base = facts.page_size;
+    let huge = base / 8 * base;
+    (base > 0).then(|| format!("{} KiB (huge pages: {} MiB)", base / KIB, huge / MIB))
+}
+
 /// The preemption model in force. If the kernel can choose, `/sys/kernel/debug/sched/preempt` has it in parentheses
 /// (`kernel/sched/debug.c`). Otherwise it is the one that the kernel was built with.
 pub fn preemption(facts: &BootFacts) -> Option<String> {
@@ -99,10 +107,14 @@ const OFF: [&str; 3] = [LACKING, "N", "off"];
 /// The state whose value is a mask (Documentation/admin-guide/mm/multigen_lru.rst).
 const MGLRU: &str = "MGLRU";
 
-/// Whether nothing happens in a state. Huge pages of the usual size alone are what kernels without mTHP have.
+/// Whether nothing happens in a state. Huge pages of the usual size alone, the largest one, are what kernels without mTHP
+/// have.
 pub fn is_off(state: &str) -> bool {
-    let is_usual = |size: &str| size.ends_with(" kB never") || size == "2048 kB inherit";
-    OFF.contains(&state) || state.split(", ").all(is_usual)
+    let (smaller, largest) = state.rsplit_once(", ").unwrap_or(("", state));
+    let is_never = |size: &str| size.is_empty() || size.ends_with(" kB never");
+    let is_usual =
+        is_never(largest) || largest.ends_with(" kB inherit") && !largest.contains(" to ");
+    OFF.contains(&state) || smaller.split(", ").all(is_never) && is_usual
 }
 
 /// One state as the workloads of a boot found it; `None` if it is not known.

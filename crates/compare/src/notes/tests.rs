@@ -107,6 +107,8 @@ fn states_in_which_columns_differ_are_reported() {
     let usual =
         "found by w: THP = always; mTHP = 16 to 1024 kB never, 2048 kB inherit; MGLRU = 0x0000";
     assert_eq!(states(&["found by w: THP = always"], &[usual]), [""; 0]);
+    let large = "found by w: THP = always; mTHP = 64 to 16384 kB never, 32768 kB inherit";
+    assert_eq!(states(&[large], &[usual]), [""; 0]);
     let small = usual.replace("2048 kB inherit", "2048 kB always");
     assert_eq!(
         states(&["found by w: THP = always"], &[&small]),
@@ -114,6 +116,29 @@ fn states_in_which_columns_differ_are_reported() {
     );
     let later = "found by x: THP = never; MGLRU = 0x0007; swap = none";
     assert_eq!(states(&[found, later], &[found]), ["THP: always for w, never for x | always"]);
+}
+
+#[test]
+fn pages_of_other_sizes_are_another_state() {
+    let sized = |page_size: u64| {
+        let mut boot = boot(0);
+        boot.facts.page_size = page_size;
+        [boot]
+    };
+    let told = |one: u64, other: u64| {
+        let (one, other) = (sized(one), sized(other));
+        let variants = ["a", "b"].map(variant);
+        let columns = columns(&variants, &[&one, &other]);
+        (notes(&columns).states, pages(&columns.try_into().unwrap()))
+    };
+    let values = ["4 KiB (huge pages: 2 MiB)", "16 KiB (huge pages: 32 MiB)"];
+    let values = values.map(|it| Some(it.to_owned())).into();
+    let fact = Fact { name: PAGE_SIZE, values };
+    let sizes = [4 << 10, 16 << 10];
+    assert_eq!(told(sizes[0], sizes[1]), (vec![fact], Some(sizes)));
+    for [one, other] in [[4 << 10; 2], [0, 4 << 10], [0, 0]] {
+        assert_eq!(told(one, other), (vec![], None));
+    }
 }
 
 #[test]

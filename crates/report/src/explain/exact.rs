@@ -11,7 +11,7 @@ use super::lists;
 use super::transfers;
 use super::waterfall::waterfall;
 use super::{apart, headline};
-use super::{page, sampled, view, work};
+use super::{page, pages, sampled, view, work};
 use crate::ascii::{excerpt, few};
 use crate::build;
 use crate::document::{Block, TEXT, lead, note, part, sections, sentence};
@@ -86,6 +86,7 @@ fn blocks(
     let is_unasked = explanation.reasons.is_none();
     let asked = headlines.iter().filter(|it| phase.is_none_or(|phase| it.phase == phase));
     found.extend(asked.clone().filter_map(work::sentence));
+    found.extend(pages::sentences(asked.clone()));
     found.extend(headline::by_reason(asked.clone()).filter(|_| is_unasked));
     found.extend(apart::sentences(explanation, asked, |_| true));
     let moved = cause::moved(of_section(headlines, section), section);

@@ -49,11 +49,16 @@ pub fn sentence(it: &Headline) -> Option<String> {
         };
         format!("{what}: {}{others}", listed(&named))
     } else {
+        let what = if it.is_by_pages(&other) {
+            "the same work in other pages"
+        } else {
+            "not the same work"
+        };
         let named = other.into_iter().take(MOST).map(|asked| {
             let share = in_percent(it.share_by_number(asked), 1);
             format!("{} ({share} % of the change)", number(asked))
         });
-        format!("not the same work: {}", listed(&named.collect::<Vec<_>>()))
+        format!("{what}: {}", listed(&named.collect::<Vec<_>>()))
     };
     // What a call takes is as counted, and luck hides its change.
     let main = all.first().filter(|of| share(of) >= HALF && !it.at_equal_entries);

@@ -24,6 +24,7 @@ pub fn headline(phase: &str, kernel: Difference, function: Option<Holder>) -> He
         function,
         divided: None,
         asked: Vec::new(),
+        pages: None,
         offset: Vec::new(),
         unit: "instructions".into(),
         at_equal_entries: false,

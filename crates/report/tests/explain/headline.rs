@@ -307,3 +307,45 @@ fn the_work_of_a_phase_is_said() {
         assert!(!text.contains("same work"), "{text}");
     }
 }
+
+#[test]
+fn what_is_per_page_and_per_byte_is_said() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let said = |sizes: [u64; 2], faults: [f64; 2], floor: f64| {
+        let [base, new] = faults;
+        let faults = compare::Asked {
+            name: "exception mem_abort".into(),
+            entries: Difference { base, new, floor: Some(0.5) },
+            instructions: Some([base, new].map(|it| it * 100.0)),
+        };
+        let pages = compare::ByPages {
+            sizes,
+            per_page: 0.8,
+            per_byte: 0.15,
+            by_bytes: vec!["clear_page".into()],
+        };
+        let kernel = Difference { base: base * 110.0, new: new * 110.0, floor: Some(floor) };
+        let headline = Headline {
+            asked: vec![faults],
+            pages: Some(pages),
+            ..common::headline("run", kernel, None)
+        };
+        common::words(&report::explain(&explanation, &[headline], None, 10))
+    };
+    let text = said([4 << 10, 16 << 10], [1600.0, 400.0], 10.0);
+    for wanted in [
+        "Phase run, the same work in other pages: 1,600 mem aborts before, 400 now (90.9 % of the change);",
+        "Phase run, instructions before: 80.0 % per page, 15.0 % per byte (clear_page), 5.0 % neither. Pages have 16 KiB \
+         instead of 4 KiB. Per page: functions that execute a quarter as many instructions now. Per byte: functions \
+         that are entered a quarter as often now, and execute as many.",
+    ] {
+        assert!(text.contains(wanted), "{text}");
+    }
+    let text = said([4 << 10, 64 << 10], [1600.0, 400.0], 10.0);
+    assert!(text.contains("not the same work: 1,600 mem aborts"), "{text}");
+    assert!(text.contains("execute 1/16 as many instructions now"), "{text}");
+    let text = said([16 << 10, 4 << 10], [400.0, 1600.0], 10.0);
+    assert!(text.contains("entered 4 times as often now"), "{text}");
+    let text = said([4 << 10, 16 << 10], [1600.0, 400.0], 1e9);
+    assert!(!text.contains("per page"), "{text}");
+}
