@@ -2,6 +2,7 @@
 //! does layout only: every figure comes from the comparison, and the caller decides where the output goes.
 //! Text from a guest or a file is escaped wherever it is printed ([`escape`]).
 
+mod architectures;
 mod ascii;
 mod brief;
 mod build;
@@ -40,6 +41,7 @@ use compare::Comparison;
 use document::{Block, TEXT, sections, sentence};
 
 pub use self::csv::csv;
+pub use architectures::architectures;
 pub use ascii::{escape, excerpt, shell_word};
 pub use brief::{brief, figures, headlines, verdicts};
 pub use build::builds;

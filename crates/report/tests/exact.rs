@@ -10,8 +10,8 @@ use compare::{
     Basis, Comparison, Judging, Kind, Results, Sources, Verdict, WithoutLoops, compare, cross_check,
 };
 use model::{
-    Boot, Cell, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome, Place, Privilege,
-    Profile, Reading, STORES, Target,
+    Architecture, Boot, Cell, Chunk, Column, Cost, CostTable, Execution, LOADS, Mode, Outcome,
+    Place, Privilege, Profile, Reading, STORES, Target,
 };
 use plots::locality;
 use serde_json::json;
@@ -90,6 +90,18 @@ fn patches_are_compared_with_the_step_before_them() {
     let results = Results { experiment: &experiment, reading: &reading, variants };
     let text = report::text(&compare(&results, 0, &Judging::default()));
     insta::assert_snapshot!(by_patch(&text));
+}
+
+#[test]
+fn architectures_are_side_by_side() {
+    let of = |arch, scale: f64| {
+        let (base, new) = (seeds(1.0, 5), seeds(scale, 5));
+        Comparison { arch, ..compared(5, &[("6.1", &base), ("6.12", &new)]) }
+    };
+    let both = [of(Architecture::X86_64, 1.05), of(Architecture::Arm64, 0.95)];
+    insta::assert_snapshot!(report::architectures(&[&both[0], &both[1]]));
+    let without = Comparison { tables: Vec::new(), ..both[0].clone() };
+    assert_eq!(report::architectures(&[&without]), "");
 }
 
 #[test]

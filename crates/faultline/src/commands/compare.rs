@@ -15,7 +15,7 @@ use store::{Archive, ExperimentId, ExperimentRow};
 
 use super::chosen::{find, find_with_results};
 use super::import::perf;
-use super::{existing_store, new_directory, say, store_option, write_out};
+use super::{architectures, existing_store, new_directory, say, store_option, write_out};
 use crate::args::{CompareArgs, Format, Warmup};
 use crate::failure::Failure;
 use crate::list::moment;
@@ -30,6 +30,14 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     let ids = experiments(&*store, args)?;
     for id in &ids {
         refuse_samples(&store.experiment(*id)?, *id, &named)?;
+    }
+    if architectures::are_several(&*store, &ids)? {
+        if args.format != Format::Text || args.full {
+            return Err(Failure::Usage(ONE_ARCHITECTURE.into()));
+        }
+        let text = architectures::beside(&*store, &ids, &question(args), &named)?;
+        write_out(&text, args.output.as_deref())?;
+        return Ok(ExitCode::SUCCESS);
     }
     let analysis = Analysis::of(&*store, &ids, &question(args))?;
     let head = head(&analysis.rows, analysis.comparison.mode);
@@ -51,6 +59,10 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
     write_out(&text, args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// Why another form of a comparison of several architectures is refused.
+const ONE_ARCHITECTURE: &str = "experiments for several architectures are compared by their verdicts, as text: --full and \
+                                other formats are for those of one";
 
 /// Refuses an experiment of perf's samples, which have no figures for tables.
 fn refuse_samples(experiment: &Experiment, id: ExperimentId, named: &str) -> Result<(), Failure> {

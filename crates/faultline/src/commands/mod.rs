@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod architectures;
 pub mod attempt;
 pub mod boot;
 pub mod build;
