@@ -252,6 +252,22 @@ fn what_does_not_work_on_arm64_is_refused() {
         let error = run(options);
         assert!(error.contains(told), "{error}");
     }
+    let both = |options: &[&str]| setup.refused(&[options, &["--arch", "both"]].concat());
+    for (options, told) in [
+        (&["run", "--kernels", "6.12,host"][..], "`host` is not a kernel of Debian's archive"),
+        (
+            &["run", "--kernels", "6.12-16k"],
+            "`6.12-16k` is a kernel for arm64, but the machine is x86_64",
+        ),
+        (&["run", "--kernels", "6.12", "--disk", "4G"], "machines for arm64 have no disks yet"),
+        (&["boot", "6.12"], "--arch: `6.12` is booted for one architecture"),
+        (&["workload", "check", "mprotect"], "--arch: an experiment is for one architecture"),
+    ] {
+        let error = both(options);
+        assert!(error.contains(told), "{error}");
+    }
+    let error = setup.refused(&["try", "6.12", "--arch", "both", "--", "true"]);
+    assert!(error.contains("true is not a static ELF program for arm64"), "{error}");
     let error = setup.refused(&["run", "--kernels", "6.12@arm64,6.1"]);
     assert!(error.contains("`6.1` is a kernel for x86_64, but the machine is arm64"), "{error}");
     let error = setup.refused(&["try", "6.12@arm64", "--", "true"]);

@@ -46,7 +46,7 @@ pub use build::BuildForm;
 pub use culprit::CulpritForm;
 pub use disks::DiskForm;
 pub use input::{Input, InputError};
-pub use machine::MachineForm;
+pub use machine::{ArchForm, MachineForm};
 pub use mode::{Auto, BootsForm, check_profiling};
 use variants::SourceForm;
 pub use variants::{VariantForm, check_cmdline, default_names};

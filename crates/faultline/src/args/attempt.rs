@@ -8,7 +8,7 @@ use model::{Bytes, Millis};
 use super::boots::DiskArg;
 use super::{AccelArg, ArchArg, BuildArgs, MachineArgs, TurnArgs};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(override_usage = "faultline try [OPTIONS] KERNEL,... -- PROGRAM [ARGUMENT]...")]
 pub struct TryArgs {
     /// Kernels to compare, such as 6.12,newest; the first is the baseline. A source is built: git:COMMIT,

@@ -73,13 +73,17 @@ pub enum ArchArg {
     X86,
     /// 64-bit Arm, emulated: docs/arm64.md
     Arm64,
+    /// One after the other, for `run` and `try`: an experiment for each
+    Both,
 }
 
-impl From<ArchArg> for Architecture {
-    fn from(arch: ArchArg) -> Self {
-        match arch {
-            ArchArg::X86 => Self::X86_64,
-            ArchArg::Arm64 => Self::Arm64,
+impl ArchArg {
+    /// The architecture; `None` for both.
+    pub fn one(self) -> Option<Architecture> {
+        match self {
+            Self::X86 => Some(Architecture::X86_64),
+            Self::Arm64 => Some(Architecture::Arm64),
+            Self::Both => None,
         }
     }
 }

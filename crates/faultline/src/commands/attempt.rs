@@ -14,10 +14,11 @@ use report::{escape, shell_word};
 use results::{Analysis, Question};
 use store::{Detail, ExperimentId};
 
+use super::architectures::beside;
 use super::build::variants;
 use super::run::{laboratory, on_interrupt};
 use super::{new_directory, options, print, split, store_option};
-use crate::args::TryArgs;
+use crate::args::{ArchArg, TryArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::progress::Display;
 
@@ -26,21 +27,36 @@ const FIRST: u32 = 3;
 /// The number of boots of a kernel that is not compared.
 const ALONE: u32 = 1;
 
-/// What a program that knows the metric protocol contains.
+/// The variable by which programs find the metric protocol.
 const PROTOCOL: &[u8] = b"FAULTLINE_FD";
 
 pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failure> {
-    let bundle = bundle(args)?;
+    let all = match args.arch {
+        Some(ArchArg::Both) => vec![Some(ArchArg::X86), Some(ArchArg::Arm64)],
+        arch => vec![arch],
+    };
+    let is_both = all.len() > 1;
     let asked = match (args.exact, args.measured) {
         (true, _) => Some(Mode::Exact),
         (_, true) => Some(Mode::Measured),
+        // Machines for arm64 are emulated.
+        _ if is_both => Some(Mode::Exact),
         _ => None,
     };
     // Errors in the options are reported before a store is made.
-    let mut request = request(args, &bundle, asked)?;
-    if args.save.is_some() && !request.builds.is_empty() {
+    let prepared = |arch: Option<ArchArg>| {
+        let args = TryArgs { arch, ..args.clone() };
+        let bundle = bundle(&args)?;
+        let request = request(&args, &bundle, asked)?;
+        Ok((args, bundle, request))
+    };
+    let all = all.into_iter().map(prepared).collect::<Result<Vec<_>, Failure>>()?;
+    if args.save.is_some() && all.iter().any(|(.., request)| !request.builds.is_empty()) {
         let message = "--save does not write how kernels are built from source: name packaged ones";
         return Err(Failure::Usage(message.into()));
+    }
+    if args.save.is_some() && is_both {
+        return Err(Failure::Usage("--save writes one experiment: name one --arch".into()));
     }
     if let Some(directory) = &args.save {
         new_directory::check("--save", directory)?;
@@ -48,29 +64,40 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);
-    if asked.is_none() {
-        let mode = usual_mode(args, &lab, &request, &mut display)?;
-        request = self::request(args, &bundle, Some(mode))?;
+    if args.save.is_none() {
+        on_interrupt(&display)?;
     }
-    let failed = |error: BundleError| Failure::Host(error.to_string());
-    if bundle.archive.windows(PROTOCOL.len()).any(|it| it == PROTOCOL) {
+    if all.iter().any(|(_, bundle, _)| knows_protocol(bundle)) {
         eprintln!(
             "the program seems to report phases: `try` measures it as one phase; a manifest has its phases measured \
              (docs/own-workload.md)"
         );
     }
-    let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
-    request.experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
-    if let Some(directory) = &args.save {
-        return save(&request, &archive, directory);
+    let (mut ids, mut failures) = (Vec::new(), 0);
+    for (args, bundle, mut request) in all {
+        if asked.is_none() {
+            let mode = usual_mode(&args, &lab, &request, &mut display)?;
+            request = self::request(&args, &bundle, Some(mode))?;
+        }
+        let failed = |error: BundleError| Failure::Host(error.to_string());
+        let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
+        request.experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
+        if let Some(directory) = &args.save {
+            return save(&request, &archive, directory);
+        }
+        lab.check_kernels(&request)?;
+        let _turn = lab.lock(&mut |progress| display.show(progress))?;
+        let summary = stages(&mut lab, &request, &args, &mut display)?;
+        let answer = answer(&lab, &summary, &named, &request.experiment)?;
+        let arch = request.experiment.machine.arch.name();
+        print(&if is_both { format!("On {arch}:\n\n{answer}\n") } else { answer })?;
+        ids.push(summary.experiment);
+        failures += summary.failed + summary.failed_before;
     }
-    on_interrupt(&display)?;
-    lab.check_kernels(&request)?;
-    let _turn = lab.lock(&mut |progress| display.show(progress))?;
-    let summary = stages(&mut lab, &request, args, &mut display)?;
-    print(&answer(&lab, &summary, &named, &request.experiment)?)?;
-    let failed = summary.failed + summary.failed_before;
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+    if is_both {
+        print(&beside(&*lab.store, &ids, &Question::default(), &named)?)?;
+    }
+    Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
 /// The experiment that the options describe, without the program's files. It has one boot until the mode is known.
@@ -179,6 +206,11 @@ fn has_complete(experiment: &Experiment, kept: &[Kept], wanted: u32) -> bool {
     })
 }
 
+/// Whether a program, or a file with it, has the name by which programs find the metric protocol.
+fn knows_protocol(bundle: &ProgramBundle) -> bool {
+    bundle.archive.windows(PROTOCOL.len()).any(|it| it == PROTOCOL)
+}
+
 /// The program with its files.
 fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
     let usage = |message: String| Failure::Usage(message);
@@ -205,7 +237,8 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
         return Err(usage("PATH is not set".into()));
     };
     let first = args.kernels.split(',').next().unwrap_or_default();
-    let arch = args.arch.map_or_else(|| kernels::Request::architecture(first), Architecture::from);
+    let asked = args.arch.and_then(ArchArg::one);
+    let arch = asked.unwrap_or_else(|| kernels::Request::architecture(first));
     let request = ProgramRequest {
         command: &args.command,
         directory: &directory,

@@ -9,7 +9,7 @@ use model::{Architecture, Machine, Topology};
 use plan::file::check_cmdline;
 
 use super::{print, say};
-use crate::args::{AccelArg, BootArgs};
+use crate::args::{AccelArg, ArchArg, BootArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 
@@ -49,7 +49,10 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
 fn kernel(args: &BootArgs) -> Result<String, Failure> {
     let name = &args.kernel;
     let refused = |problem: &str| Failure::Usage(format!("--arch: `{name}` {problem}"));
-    let asked = args.machine.arch.map(Architecture::from);
+    if matches!(args.machine.arch, Some(ArchArg::Both)) {
+        return Err(refused("is booted for one architecture: name it"));
+    }
+    let asked = args.machine.arch.and_then(ArchArg::one);
     let arch = asked.unwrap_or_else(|| Request::architecture(name));
     if arch != Architecture::X86_64 && matches!(args.machine.accel, AccelArg::Kvm) {
         return Err(Failure::Usage(

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use model::{Accel, Mode, Profiling};
+use model::{Accel, Architecture, Mode, Profiling};
 use plan::file::{
-    Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, Value, WorkloadForm,
+    ArchForm, Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, Value,
+    WorkloadForm,
 };
 
 use crate::args::{BootsArg, CHANGED, ConfigArgs, ExactArgs, MachineArgs, ProfileArg};
@@ -23,7 +24,9 @@ impl From<BootsArg> for BootsForm {
 pub fn machine(input: &mut Input, args: &MachineArgs) -> MachineForm {
     let MachineArgs { arch, cpus, memory, nodes, accel, disk } = *args;
     let mut form = MachineForm::default();
-    form.arch = arch.map(|arch| input.option("--arch", arch.into()));
+    let both = || ArchForm::Several(Architecture::ALL.to_vec());
+    let arch = arch.map(|arch| arch.one().map_or_else(both, ArchForm::One));
+    form.arch = arch.map(|arch| input.option("--arch", arch));
     form.cpus = Some(input.option("--cpus", cpus));
     form.memory = Some(input.option("--memory", memory));
     form.nodes = Some(input.option("--nodes", nodes));

@@ -14,8 +14,10 @@ use plan::Request;
 use plan::file::{self, FileForm, Input};
 use plan::form::text;
 use plan::workloads::WorkloadError;
+use results::Question;
 use store::Archive;
 
+use super::architectures::beside;
 use super::build::variants;
 use super::plan::{left_out, plan};
 use super::{chosen, existing_store, lines, options, print, store_option, store_path};
@@ -25,30 +27,41 @@ use crate::log;
 use crate::progress::Display;
 
 pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
-    let request = match &args.again {
-        Some(named) => again(store.clone(), named, &args.exact.lines)?,
+    let requests = match &args.again {
+        Some(named) => vec![again(store.clone(), named, &args.exact.lines)?],
         None => described(&args)?,
     };
-    lab::check(&request.experiment).map_err(|error| failed(&args, error))?;
+    for request in &requests {
+        lab::check(&request.experiment).map_err(|error| failed(&args, error))?;
+    }
     if args.dry_run {
         let path = store_path(store)?;
         let store = path.exists().then(|| existing_store(Some(path))).transpose()?;
         let cache = Cache::open()?.without_waiting();
-        print(&plan(&request, &cache, store.as_deref(), run_options(&args))?)?;
+        for request in &requests {
+            print(&plan(request, &cache, store.as_deref(), run_options(&args))?)?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);
     on_interrupt(&display)?;
-    let summary = lab.run(&request, run_options(&args), &mut |progress| display.show(progress));
-    display.finish();
-    let summary = summary.map_err(|error| failed(&args, error))?;
-    let (name, id) = (report::escape(&request.experiment.name), summary.experiment);
-    let see = format!("see `faultline{named} compare {id}`");
-    print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
-    let failed = summary.failed + summary.failed_before;
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+    let (mut ids, mut failures) = (Vec::new(), 0);
+    for request in &requests {
+        let summary = lab.run(request, run_options(&args), &mut |progress| display.show(progress));
+        display.finish();
+        let summary = summary.map_err(|error| failed(&args, error))?;
+        let (name, id) = (report::escape(&request.experiment.name), summary.experiment);
+        let see = format!("see `faultline{named} compare {id}`");
+        print(&format!("experiment {id}, {name}: {}; {see}\n", done(&summary)))?;
+        ids.push(id);
+        failures += summary.failed + summary.failed_before;
+    }
+    if ids.len() > 1 {
+        print(&beside(&*lab.store, &ids, &Question::default(), &named)?)?;
+    }
+    Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
 fn run_options(args: &RunArgs) -> RunOptions {
@@ -170,14 +183,19 @@ pub fn of_file(path: &Path) -> Result<(Input, FileForm), Failure> {
     Ok(Input::file(path, text)?)
 }
 
-/// The experiment that a file or the options describe.
-fn described(args: &RunArgs) -> Result<Request, Failure> {
-    let (mut input, form) = match &args.experiment {
-        Some(path) => of_file(path)?,
-        None => without_file(args)?,
+/// The experiment that a file or the options describe, or one for each architecture.
+fn described(args: &RunArgs) -> Result<Vec<Request>, Failure> {
+    let form = || match &args.experiment {
+        Some(path) => of_file(path),
+        None => without_file(args),
     };
-    let form = options::exact(&mut input, &args.exact, form)?;
-    Ok(input.request(form)?)
+    let (_, asked) = form()?;
+    let for_one = |arch| {
+        let (mut input, form) = form()?;
+        let form = options::exact(&mut input, &args.exact, form.for_architecture(arch))?;
+        Ok(input.request(form)?)
+    };
+    asked.architectures().into_iter().map(for_one).collect()
 }
 
 /// A stored experiment of exact mode, whose boots are to keep the lines of functions.
@@ -261,7 +279,7 @@ mod tests {
         let Command::Run(args) = Cli::try_parse_from(words).unwrap().command else {
             unreachable!()
         };
-        let request = described(&args).unwrap();
+        let request = described(&args).unwrap().remove(0);
         let text = file::write(&request.experiment, &request.reading).text;
         let read = file::parse(Path::new("x.toml"), &text, None);
         [request, read.unwrap_or_else(|error| panic!("{error}: {text}"))]

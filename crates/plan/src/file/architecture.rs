@@ -4,15 +4,42 @@ use kernels::Request;
 use model::Architecture;
 use toml::Spanned;
 
-use super::machine::MachineForm;
+use super::machine::{ArchForm, MachineForm};
 use super::variants::VariantForm;
-use super::{Checked, fault};
+use super::{Checked, FileForm, fault};
+
+impl FileForm {
+    /// The architectures for which it asks. With several there is an experiment for each.
+    pub fn architectures(&self) -> Vec<Option<Architecture>> {
+        match self.machine.get_ref().arch.as_ref().map(Spanned::get_ref) {
+            Some(ArchForm::Several(all)) if !all.is_empty() => {
+                let asked = Architecture::ALL.iter().copied().filter(|it| all.contains(it));
+                asked.map(Some).collect()
+            }
+            Some(ArchForm::One(arch)) => vec![Some(*arch)],
+            _ => vec![None],
+        }
+    }
+
+    /// The part of it that is for one architecture, if it names any.
+    pub fn for_architecture(mut self, arch: Option<Architecture>) -> Self {
+        let machine = self.machine.get_mut();
+        if let (Some(form), Some(arch)) = (&mut machine.arch, arch) {
+            *form.get_mut() = ArchForm::One(arch);
+        }
+        self
+    }
+}
 
 /// Settles the architecture of an experiment: the machine's, or that of its kernels. Kernels for arm64 get names that
 /// say so.
 pub fn settle(machine: &mut MachineForm, variants: &mut [VariantForm]) -> Checked<()> {
     let of = |form: &VariantForm| Request::architecture(form.kernel.get_ref());
-    let asked = machine.arch.as_ref().map(|arch| *arch.get_ref());
+    if let Some(several) = machine.arch.as_ref().filter(|_| machine.arch().is_none()) {
+        let hint = "name one; `faultline run` and `faultline try` make an experiment for each";
+        return fault(several.span(), "an experiment is for one architecture", hint);
+    }
+    let asked = machine.arch();
     let Some(arch) = asked.or_else(|| variants.first().map(of)) else { return Ok(()) };
     for VariantForm { kernel, .. } in variants.iter_mut() {
         let (name, place) = (kernel.get_ref(), kernel.span());
@@ -38,7 +65,7 @@ pub fn settle(machine: &mut MachineForm, variants: &mut [VariantForm]) -> Checke
     }
     if machine.arch.is_none() && !arch.is_usual() {
         let place = variants.first().map(|form| form.kernel.span()).unwrap_or_default();
-        machine.arch = Some(Spanned::new(place, arch));
+        machine.arch = Some(Spanned::new(place, ArchForm::One(arch)));
     }
     Ok(())
 }

@@ -59,8 +59,9 @@ pub struct CulpritForm {
 pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
     let place = form.culprit.as_ref().map(Spanned::span).filter(|place| !place.is_empty());
     let place = place.or(form.name.as_ref().map(Spanned::span)).unwrap_or_default();
-    let arch = form.machine.get_ref().arch.as_ref();
-    if let Some(arch) = arch.filter(|it| *it.get_ref() == Architecture::Arm64) {
+    let machine = form.machine.get_ref();
+    let is_arm64 = machine.arch() != Some(Architecture::X86_64);
+    if let Some(arch) = machine.arch.as_ref().filter(|_| is_arm64) {
         let problem = "a search builds kernels from source, which are for x86_64 so far";
         return fault(arch.span(), problem, "leave out arch (--arch)");
     }

@@ -19,7 +19,7 @@ use super::{Checked, fault, some_time, usual_limits};
 #[serde(deny_unknown_fields)]
 pub struct MachineForm {
     /// The architecture of the machine and its kernels.
-    pub arch: Option<Spanned<Architecture>>,
+    pub arch: Option<Spanned<ArchForm>>,
     /// CPUs of all nodes together.
     pub cpus: Option<Spanned<u32>>,
     /// Memory of all nodes together.
@@ -37,6 +37,26 @@ pub struct MachineForm {
     /// When a CPU's turn ends in exact mode.
     pub(super) turn: Option<Spanned<TurnForm>>,
     pub(super) limits: Option<LimitsForm>,
+}
+
+/// One architecture, or several that each get an experiment.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(untagged, expecting = "expected \"x86_64\", \"arm64\", or a list of both")]
+pub enum ArchForm {
+    /// One.
+    One(Architecture),
+    /// Several.
+    Several(Vec<Architecture>),
+}
+
+impl MachineForm {
+    /// The architecture, if it is named and is one.
+    pub(super) fn arch(&self) -> Option<Architecture> {
+        match self.arch.as_ref()?.get_ref() {
+            ArchForm::One(arch) => Some(*arch),
+            ArchForm::Several(_) => None,
+        }
+    }
 }
 
 /// When a CPU's turn ends: after a number of instructions, or when QEMU ends it.
@@ -92,7 +112,7 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
     let span = machine.span();
     let form = machine.into_inner();
     check_arm64(&form)?;
-    let arch = form.arch.as_ref().map_or(Architecture::default(), |arch| *arch.get_ref());
+    let arch = form.arch().unwrap_or_default();
     let topology = match (&form.cpus, &form.memory) {
         _ if !form.node.is_empty() => listed_nodes(&form)?,
         (Some(cpus), Some(memory)) => {
@@ -134,7 +154,7 @@ fn check_turn(mode: Mode, turn: Option<&Spanned<TurnForm>>) -> Checked<Option<u3
 
 /// Checks that a machine for arm64 has only what works there.
 fn check_arm64(machine: &MachineForm) -> Checked<()> {
-    if machine.arch.as_ref().is_none_or(|it| *it.get_ref() != Architecture::Arm64) {
+    if machine.arch() != Some(Architecture::Arm64) {
         return Ok(());
     }
     if let Some(accel) = machine.accel.as_ref().filter(|it| *it.get_ref() == Accel::Kvm) {

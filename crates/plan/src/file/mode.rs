@@ -120,8 +120,7 @@ pub(super) fn check_profile(form: &FileForm) -> Checked<Profiling> {
         return Ok(Profiling::default());
     };
     let mut checked = profile.get_ref().clone();
-    let arch = form.machine.get_ref().arch.as_ref().map(|arch| *arch.get_ref());
-    if arch == Some(Architecture::Arm64) && !checked.lines.is_empty() {
+    if form.machine.get_ref().arch() == Some(Architecture::Arm64) && !checked.lines.is_empty() {
         let hint = "leave them out: machines for arm64 do not keep them yet";
         return fault(profile.span(), "no lines of functions are kept on arm64", hint);
     }

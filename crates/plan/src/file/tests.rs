@@ -71,6 +71,30 @@ fn a_valid_file_is_read() {
 }
 
 #[test]
+fn several_architectures_make_an_experiment_for_each() {
+    let with = |arch: &str| GOOD.replace("cpus = 4", &format!("arch = {arch}\ncpus = 4"));
+    let asked = |arch: &str| {
+        let read = || Input::file(Path::new("x.toml"), with(arch)).unwrap();
+        let all = read().1.architectures().into_iter().map(|arch| {
+            let (input, form) = read();
+            input.request(form.for_architecture(arch)).unwrap().experiment
+        });
+        all.collect::<Vec<_>>()
+    };
+    let one = |arch: &str| parse(Path::new("x.toml"), &with(arch), None).unwrap().experiment;
+    let both = [one("\"x86_64\""), one("\"arm64\"")];
+    assert_eq!(asked("[\"arm64\", \"x86_64\"]"), both);
+    assert_eq!(asked("[\"arm64\"]"), both[1..]);
+    assert_eq!(asked("\"arm64\""), both[1..]);
+    let error = |arch: &str| parse(Path::new("x.toml"), &with(arch), None).unwrap_err();
+    for several in ["[\"x86_64\", \"arm64\"]", "[]"] {
+        let told = error(several).to_string();
+        assert!(told.contains("an experiment is for one architecture"), "{told}");
+    }
+    assert!(error("\"riscv64\"").to_string().contains("arch"));
+}
+
+#[test]
 fn machine_and_kernels_have_one_architecture() {
     let arm64 = GOOD.replace("cpus = 4", "arch = \"arm64\"\ncpus = 4");
     let read = |text: &str| parse(Path::new("x.toml"), text, None).unwrap().experiment;

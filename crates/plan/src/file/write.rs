@@ -13,7 +13,7 @@ use toml::Spanned;
 
 use super::build::BuildForm;
 use super::disks::DiskForm;
-use super::machine::{LimitsForm, MachineForm, USUAL_TURN};
+use super::machine::{ArchForm, LimitsForm, MachineForm, USUAL_TURN};
 use super::matrix::List;
 use super::mode::{Auto, BootsForm};
 use super::sweep::SweepForm;
@@ -109,7 +109,7 @@ fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> MachineForm {
     let is_even = even.as_ref() == Ok(topology);
     let listed = topology.nodes.iter().filter(|_| !is_even);
     MachineForm {
-        arch: Some(*arch).filter(|arch| !arch.is_usual()).map(placeless),
+        arch: arch.unless_usual().map(|arch| placeless(ArchForm::One(arch))),
         cpus: is_even.then(|| placeless(topology.cpus())),
         memory: is_even.then(|| placeless(topology.memory())),
         nodes: is_even.then(|| placeless(nodes)),
