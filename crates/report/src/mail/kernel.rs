@@ -69,6 +69,19 @@ pub fn package(facts: &BootFacts) -> Option<&str> {
     }
 }
 
+/// Returns the word that names Debian's kernel of this package. One version has kernels for several architectures, sizes of
+/// pages, and flavours; by itself it means the one for clouds. `None` for other kernels.
+pub fn request(facts: &BootFacts) -> Option<String> {
+    let (version, release) = (package(facts)?, &*facts.release);
+    let named = match release {
+        _ if release.ends_with("-16k") => format!("{version}-16k"),
+        _ if release.ends_with("-cloud-arm64") => format!("{version}@arm64"),
+        _ if release.ends_with("64") && !release.contains("-cloud-") => release.to_owned(),
+        _ => version.to_owned(),
+    };
+    Some(shell_word(format!("debian:{named}").as_bytes()))
+}
+
 /// Names a packaged source. `None` if it was changed otherwise than by patches.
 fn packaged_source(series: &str) -> Option<String> {
     let is_plain = series.chars().all(|it| it.is_ascii_digit() || it == '.');
@@ -128,13 +141,7 @@ pub fn digest(digest: &str) -> Block {
 pub fn command(variant: &Variant, facts: Option<&BootFacts>) -> Option<String> {
     let (kernel, _) = kernel_and_digest(variant, facts);
     Some(match facts.map_or(Origin::Other, Origin::unpatched) {
-        Origin::Package(version) => {
-            // The same version has a kernel for each architecture.
-            let is_arm64 = facts.is_some_and(|it| it.release.contains("arm64"));
-            let arch = if is_arm64 { "@arm64" } else { "" };
-            let package = shell_word(format!("debian:{version}{arch}").as_bytes());
-            format!("faultline kernel add {package}")
-        }
+        Origin::Package(_) => format!("faultline kernel add {}", facts.and_then(request)?),
         Origin::Source { .. } => {
             let [before, source] = facts.and_then(source)?;
             format!("{before}faultline kernel add {source}")
@@ -239,13 +246,21 @@ mod tests {
         ] {
             assert_eq!(commands(origin, None).as_deref(), Some(expected));
         }
-        let facts = BootFacts {
-            kernel_origin: "Debian 7.3.4-1, linux-image-7.3.4".into(),
-            release: "7.3.4-cloud-arm64".into(),
-            ..BootFacts::default()
-        };
-        let arm64 = command(&Variant::default(), Some(&facts));
-        assert_eq!(arm64.as_deref(), Some("faultline kernel add debian:7.3.4-1@arm64"));
+        for (release, named) in [
+            ("7.3.4-cloud-amd64", "7.3.4-1"),
+            ("7.3.4-cloud-arm64", "7.3.4-1@arm64"),
+            ("7.3.4-arm64-16k", "7.3.4-1-16k"),
+            ("7.3.4-arm64", "7.3.4-arm64"),
+            ("7.3.4-amd64", "7.3.4-amd64"),
+        ] {
+            let facts = BootFacts {
+                kernel_origin: "Debian 7.3.4-1, linux-image-7.3.4".into(),
+                release: release.into(),
+                ..BootFacts::default()
+            };
+            let said = command(&Variant::default(), Some(&facts)).unwrap();
+            assert_eq!(said, format!("faultline kernel add debian:{named}"));
+        }
         let file = patched("a b.patch", 1, debian, None);
         let origin = debian.replace(";", ", a b.patch;");
         let said = "faultline kernel add debian-source:6.1 --patch 'a b.patch'";

@@ -311,7 +311,7 @@ pub fn patches<'a>(base: &VariantBoots<'_>, new: &VariantBoots<'a>) -> Option<&'
 /// Returns the name of the package of a variant's kernel. `None` for other kernels, and if the variant changes settings.
 fn package(column: &VariantBoots<'_>) -> Option<String> {
     let facts = plain_facts(column).filter(|it| it.patched.is_none())?;
-    Some(shell_word(format!("debian:{}", kernel::package(facts)?).as_bytes()))
+    kernel::request(facts)
 }
 
 /// Returns the name of the file of a program whose text is known: a C file or a script.
