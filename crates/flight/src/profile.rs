@@ -95,6 +95,9 @@ pub const MAX_CLASSES: usize = 1 << 20;
 pub const MAX_CACHES: usize = 1 << 16;
 /// The largest number of counts of transfers of a slice.
 pub const MAX_TRANSFERS: usize = 1 << 20;
+/// The largest number of instructions of a slice that miss in the model of caches. A kernel has some hundred thousand that
+/// access memory.
+pub const MAX_MISSES: usize = 1 << 20;
 /// The largest number of counts by path of a slice.
 pub const MAX_STACKS: usize = 1 << 22;
 /// The largest number of call sites of a path. Deeper calls count for the function that the last one called.
@@ -150,6 +153,8 @@ pub struct Scope {
     pub stacks: bool,
     /// Whether transfers of lines were counted.
     pub transfers: bool,
+    /// Whether misses in a model of caches and TLBs were counted.
+    pub misses: bool,
 }
 
 /// The counts between two marks.
@@ -203,6 +208,46 @@ pub struct Cpu {
     pub accesses: Vec<Accesses>,
     /// Lines of memory that the CPU took from others, sorted by instruction and object; empty if they were not counted.
     pub transfers: Vec<TransferCount>,
+    /// What missed in the model of caches and TLBs, sorted by instruction; empty if it was not counted.
+    pub misses: Vec<MissCount>,
+}
+
+/// What an instruction missed in the model of caches and TLBs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissCount {
+    /// The address of the instruction, as in [`TransferCount::address`].
+    pub address: u64,
+    /// The numbers. At least one of them is not 0.
+    pub misses: Misses,
+}
+
+/// Misses in a model of caches and TLBs, with those of the loads by which page tables are walked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misses {
+    /// [`Class::L1dMiss`].
+    pub l1d: u64,
+    /// [`Class::L2Miss`].
+    pub l2: u64,
+    /// [`Class::LlcMiss`].
+    pub llc: u64,
+    /// [`Class::DtlbMiss`].
+    pub dtlb: u64,
+    /// [`Class::StlbMiss`].
+    pub stlb: u64,
+}
+
+impl Misses {
+    /// The sums.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            l1d: self.l1d.saturating_add(other.l1d),
+            l2: self.l2.saturating_add(other.l2),
+            llc: self.llc.saturating_add(other.llc),
+            dtlb: self.dtlb.saturating_add(other.dtlb),
+            stlb: self.stlb.saturating_add(other.stlb),
+        }
+    }
 }
 
 /// The lines that an instruction took from other CPUs, in one object.

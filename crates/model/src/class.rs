@@ -1,10 +1,10 @@
-//! Classes of instructions, and what they do to the caches of other CPUs, as costs.
+//! Classes of instructions, what they do to the caches of other CPUs, and what they miss in a model of caches, as costs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Architecture, Cost};
 
-/// A class of the kernel's instructions, or what they do to the caches of other CPUs. Their number is a cost by function.
+/// A class of the kernel's instructions, or what they do to caches. Their number is a cost by function.
 /// Its price on a real machine is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Class {
@@ -56,11 +56,21 @@ pub enum Class {
     /// Accesses to a line that the CPU has as it needs it, which would be transfers if a line and the other one of its
     /// aligned 128 bytes were one line.
     PairTransfer,
+    /// Accesses to lines that the CPU's L1D does not have, in a model of caches.
+    L1dMiss,
+    /// Those that its L2 does not have either.
+    L2Miss,
+    /// Those that no cache has that belongs to the CPU's last-level cache either.
+    LlcMiss,
+    /// Accesses to pages that the first level of the CPU's TLBs does not have, in a model of them.
+    DtlbMiss,
+    /// Those that the second level does not have either, so that the page tables are walked.
+    StlbMiss,
 }
 
 impl Class {
     /// All classes, of all architectures.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 28] = [
         Self::Locked,
         Self::Fence,
         Self::Invlpg,
@@ -84,7 +94,15 @@ impl Class {
         Self::FalseSharing,
         Self::RemoteTransfer,
         Self::PairTransfer,
+        Self::L1dMiss,
+        Self::L2Miss,
+        Self::LlcMiss,
+        Self::DtlbMiss,
+        Self::StlbMiss,
     ];
+    /// Misses in a model of caches and TLBs.
+    pub const MISSES: [Self; 5] =
+        [Self::L1dMiss, Self::L2Miss, Self::LlcMiss, Self::DtlbMiss, Self::StlbMiss];
     /// Transfers, kinds of them, and those of pairs.
     pub const TRANSFERS: [Self; 5] = [
         Self::Transfer,
@@ -97,7 +115,7 @@ impl Class {
     /// The classes of instructions of an architecture.
     pub fn of(arch: Architecture) -> &'static [Self] {
         let (x86_64, others) = const { Self::ALL.split_at(Self::TlbiPage as usize) };
-        let (arm64, _) = others.split_at(others.len() - Self::TRANSFERS.len());
+        let (arm64, _) = others.split_at(Self::Transfer as usize - Self::TlbiPage as usize);
         match arch {
             Architecture::X86_64 => x86_64,
             Architecture::Arm64 => arm64,
@@ -107,6 +125,11 @@ impl Class {
     /// Whether it is one of [`Class::TRANSFERS`].
     pub fn is_transfer(self) -> bool {
         Self::TRANSFERS.contains(&self)
+    }
+
+    /// Whether it is one of [`Class::MISSES`].
+    pub fn is_miss(self) -> bool {
+        Self::MISSES.contains(&self)
     }
 
     /// The class whose cost has this name.
@@ -140,6 +163,11 @@ impl Class {
             Self::FalseSharing => "false-sharing",
             Self::RemoteTransfer => "remote-transfers",
             Self::PairTransfer => "pair-transfers",
+            Self::L1dMiss => "l1d-misses",
+            Self::L2Miss => "l2-misses",
+            Self::LlcMiss => "llc-misses",
+            Self::DtlbMiss => "dtlb-misses",
+            Self::StlbMiss => "stlb-misses",
         }
     }
 
@@ -169,6 +197,11 @@ impl Class {
             Self::FalseSharing => "transfers by false sharing",
             Self::RemoteTransfer => "transfers between nodes",
             Self::PairTransfer => "transfers of pairs of lines",
+            Self::L1dMiss => "L1D misses",
+            Self::L2Miss => "L2 misses",
+            Self::LlcMiss => "LLC misses",
+            Self::DtlbMiss => "DTLB misses",
+            Self::StlbMiss => "STLB misses",
         };
         Cost { unit: unit.to_owned(), ..Cost::new(self.name()) }
     }
@@ -177,7 +210,7 @@ impl Class {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Profiling, exact_cost};
+    use crate::exact_cost::{Counted, table_with_classes};
 
     #[test]
     fn each_class_has_a_cost_in_the_table_of_its_architecture() {
@@ -185,14 +218,17 @@ mod tests {
         assert_eq!(numbers, (0..Class::ALL.len()).collect::<Vec<_>>());
         let all: Vec<Class> =
             Architecture::ALL.iter().flat_map(|it| Class::of(*it)).copied().collect();
-        assert_eq!([&all[..], &Class::TRANSFERS].concat(), Class::ALL);
-        for (arch, transfers) in Architecture::ALL.iter().flat_map(|it| [(*it, false), (*it, true)])
+        assert_eq!([&all[..], &Class::TRANSFERS, &Class::MISSES].concat(), Class::ALL);
+        let kinds = [(false, false), (true, false), (false, true)];
+        for (arch, (transfers, misses)) in
+            Architecture::ALL.iter().flat_map(|arch| kinds.map(|kind| (*arch, kind)))
         {
-            let profiling = Profiling { transfers, ..Profiling::default() };
-            let table = exact_cost::table_with_classes(arch, &profiling);
+            let table =
+                table_with_classes(arch, Counted { transfers, misses, ..Counted::default() });
             for class in Class::ALL {
-                let is_transfer = Class::TRANSFERS.contains(&class);
-                let expected = Class::of(arch).contains(&class) || transfers && is_transfer;
+                let expected = Class::of(arch).contains(&class)
+                    || transfers && class.is_transfer()
+                    || misses && class.is_miss();
                 assert_eq!(table.number(class.name()).is_some(), expected, "{class:?}");
                 assert_eq!(Class::named(class.name()), Some(class));
             }

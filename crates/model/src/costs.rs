@@ -26,8 +26,6 @@ pub fn is_by_path(cost: &str) -> bool {
 /// The numbers of the costs in a table of exact mode.
 pub mod exact_cost {
     use super::{Architecture, Class, Cost, CostTable};
-    use crate::Profiling;
-
     /// The number of [`super::INSTRUCTIONS`].
     pub const INSTRUCTIONS: u16 = 0;
     /// The number of [`super::ENTRIES`].
@@ -37,19 +35,30 @@ pub mod exact_cost {
     /// The number of [`super::STORES`], if accesses are counted.
     pub const STORES: u16 = 3;
 
+    /// What was counted besides instructions, entries and classes of instructions.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Counted {
+        /// Loads and stores.
+        pub accesses: bool,
+        /// [`Class::TRANSFERS`].
+        pub transfers: bool,
+        /// [`Class::MISSES`].
+        pub misses: bool,
+    }
+
     /// A table of exact mode without places, of boots in which classes were not counted.
     pub fn table(has_accesses: bool) -> CostTable {
         CostTable::new(costs(has_accesses).iter().map(|name| Cost::new(name)))
     }
 
-    /// A table of exact mode without places, with the classes of the architecture, and transfers if they were counted.
-    pub fn table_with_classes(
-        arch: Architecture,
-        Profiling { accesses, transfers, .. }: &Profiling,
-    ) -> CostTable {
-        let costs = costs(*accesses).iter().map(|name| Cost::new(name));
-        let transfers = Class::TRANSFERS.iter().filter(|_| *transfers);
-        CostTable::new(costs.chain(Class::of(arch).iter().chain(transfers).map(|it| it.cost())))
+    /// A table of exact mode without places, with the classes of the architecture, and what else was counted.
+    pub fn table_with_classes(arch: Architecture, counted: Counted) -> CostTable {
+        let Counted { accesses, transfers, misses } = counted;
+        let costs = costs(accesses).iter().map(|name| Cost::new(name));
+        let transfers = Class::TRANSFERS.iter().filter(|_| transfers);
+        let misses = Class::MISSES.iter().filter(|_| misses);
+        let classes = Class::of(arch).iter().chain(transfers).chain(misses);
+        CostTable::new(costs.chain(classes.map(|it| it.cost())))
     }
 
     /// The names of the costs that are no classes, by number.

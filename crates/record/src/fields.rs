@@ -89,7 +89,7 @@ pub fn sum(cpu: &counted::Cpu, privilege: Privilege) -> counted::Transfers {
 mod tests {
     use counted::{Cpu, Object, PROGRAM, Phase, TransferCount, Transfers};
     use kernelfiles::kallsyms;
-    use model::{Architecture, Profiling, exact_cost};
+    use model::{Architecture, exact_cost};
 
     use super::*;
 
@@ -126,8 +126,8 @@ mod tests {
         };
         let symbols =
             Symbols::of([("f", 100), ("f.isra.0", 120), ("g", 200)].into_iter().map(function));
-        let profiling = Profiling { transfers: true, ..Profiling::default() };
-        let mut table = exact_cost::table_with_classes(Architecture::X86_64, &profiling);
+        let counted = exact_cost::Counted { transfers: true, ..Default::default() };
+        let mut table = exact_cost::table_with_classes(Architecture::X86_64, counted);
         let memory = Memory::read(b"", MEMORY);
         let caches = ["kmalloc-64 64".to_owned()];
         for (place, cells) in costs(&phase(), &caches, &memory, &symbols, &table.clone()) {

@@ -8,6 +8,7 @@ pub mod exact;
 mod fields;
 pub mod memory;
 pub mod metrics;
+mod misses;
 mod order;
 mod profile;
 pub mod salvage;

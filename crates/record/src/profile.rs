@@ -10,11 +10,12 @@ use kernelfiles::kallsyms::Symbols;
 use kernels::types::SLOTS;
 use model::{
     ACCESSES_COLUMNS, ACCESSES_SOURCE, ALL_CPUS, Cell, Chunk, Class, Column, CostTable,
-    INSTRUCTIONS, Name, Place, Privilege, Profile, Profiling, Sample, exact_cost,
+    INSTRUCTIONS, Name, Place, Privilege, Profile, Sample, exact_cost,
 };
 
 use crate::fields::{self, UNKNOWN, name_of};
 use crate::memory::{Memory, cache_and_slot};
+use crate::misses;
 use crate::span::{PhaseId, Span};
 
 /// The function name for kernel instructions that the plugin counted without their address, because
@@ -169,9 +170,9 @@ fn costs(
     memory: Option<&Memory>,
     paths: &mut Paths<'_>,
 ) -> CostTable {
-    let counted::Scope { arch, nodes, transfers, .. } = counted.scope;
-    let profiling = Profiling { accesses: nodes > 0, transfers, ..Profiling::default() };
-    let mut table = exact_cost::table_with_classes(arch, &profiling);
+    let counted::Scope { arch, nodes, transfers, misses, .. } = counted.scope;
+    let has = exact_cost::Counted { accesses: nodes > 0, transfers, misses };
+    let mut table = exact_cost::table_with_classes(arch, has);
     for (place, values) in accesses(phase) {
         table.push(place, values);
     }
@@ -199,7 +200,8 @@ fn costs(
             let instructions = cpu.instructions(privilege);
             let instructions = Cell::new(exact_cost::INSTRUCTIONS, number, instructions);
             let transfers = fields::cells(number, fields::sum(cpu, privilege), &table);
-            iter::once(instructions).chain(transfers)
+            let misses = misses::cells(number, misses::sum(cpu, privilege), &table);
+            iter::once(instructions).chain(transfers).chain(misses)
         });
         let values: Vec<Cell> = values.collect();
         table.push(Place::All(privilege), values);
@@ -227,7 +229,7 @@ fn accesses(phase: &counted::Phase) -> BTreeMap<Place, Vec<Cell>> {
     memory
 }
 
-/// Sums the instructions of each function, those of each class, its transfers and its entries, by its name and module.
+/// Sums the instructions of each function, those of each class, its transfers, misses and entries, by its name and module.
 fn functions<'a>(
     phase: &'a counted::Phase,
     counted: &counted::Profile,
@@ -255,6 +257,12 @@ fn functions<'a>(
         for count in cpu.transfers.iter().filter(|it| it.address != counted::PROGRAM) {
             let name = name_of(symbols.find(count.address));
             for Cell { cost, cpu, value, .. } in fields::cells(number, count.transfers, table) {
+                add(name, cost, cpu, value);
+            }
+        }
+        for count in cpu.misses.iter().filter(|it| it.address != counted::PROGRAM) {
+            let name = name_of(symbols.find(count.address));
+            for Cell { cost, cpu, value, .. } in misses::cells(number, count.misses, table) {
                 add(name, cost, cpu, value);
             }
         }
@@ -400,6 +408,7 @@ mod tests {
                 nodes: 0,
                 stacks: false,
                 transfers: false,
+                misses: false,
             })
         };
         let symbols = symbols();
@@ -417,6 +426,7 @@ mod tests {
             nodes: 0,
             stacks: false,
             transfers: true,
+            misses: false,
         };
         let profile = counted::Profile { caches, ..counted::Profile::new(scope) };
         let id = PhaseId { workload: "w".into(), iteration: 0, phase: "p".into() };

@@ -1,8 +1,12 @@
 //! Parses the plugin's arguments, which say what to count.
 
+mod shape;
+
 use std::ops::Range;
 
 use flight::profile::MAX_NODES;
+
+pub use shape::{CacheShape, Shape, TlbShape};
 
 /// The arguments on QEMU's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub struct Arguments {
     /// `turn=NUMBER`: a CPU's turn ends at the first branch after this many instructions. Without it QEMU
     /// ends turns at the guest's next timer.
     pub turn: Option<u64>,
+    /// `caches=SHAPE`: count what misses in a model of caches and TLBs ([`Shape::parse`]).
+    pub caches: Option<Shape>,
     /// `transfers=NODE.NODE...`, the node of each CPU: count the lines that CPUs take from each other.
     pub transfers: Option<Vec<u16>>,
     /// `layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME`: the kernel's descriptors of memory.
@@ -86,7 +92,7 @@ pub enum ArgumentError {
     /// The argument is unknown or has an invalid value.
     #[error(
         "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off, turn=NUMBER, \
-         transfers=NODE.NODE..., layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME, per-cpu=BASE:SIZE, \
+         caches=SHAPE, transfers=NODE.NODE..., layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME, per-cpu=BASE:SIZE, \
          allocators=ADDRESS:ADDRESS..., per-cpu-allocators=ADDRESS:ADDRESS..."
     )]
     Unknown(String),
@@ -97,7 +103,7 @@ impl Arguments {
     /// is unknown or invalid.
     pub fn parse(words: &[String]) -> Result<Self, ArgumentError> {
         let (mut nodes, mut switch, mut turn) = (Vec::new(), None, None);
-        let (mut transfers, mut layout, mut per_cpu) = (None, None, None);
+        let (mut caches, mut transfers, mut layout, mut per_cpu) = (None, None, None, None);
         let (mut allocators, mut per_cpu_allocators) = (Vec::new(), Vec::new());
         let (mut stacks, mut each) = (false, false);
         for word in words {
@@ -111,6 +117,7 @@ impl Arguments {
                 ("each", "on") => each = true,
                 ("each", "off") => each = false,
                 ("turn", value) => turn = Some(self::turn(value).ok_or_else(unknown)?),
+                ("caches", value) => caches = Some(Shape::parse(value).ok_or_else(unknown)?),
                 ("transfers", value) => transfers = Some(homes(value).ok_or_else(unknown)?),
                 ("layout", value) => layout = Some(self::layout(value).ok_or_else(unknown)?),
                 ("per-cpu", value) => per_cpu = Some(self::per_cpu(value).ok_or_else(unknown)?),
@@ -127,6 +134,7 @@ impl Arguments {
             stacks,
             each,
             turn,
+            caches,
             transfers,
             layout,
             per_cpu,
@@ -202,7 +210,8 @@ mod tests {
     #[test]
     fn all_arguments_are_read() {
         let words = "node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
-                     switch=0xffffffff81002000:2456:3032 stacks=on each=on turn=1000 transfers=0.1 layout=64:8:0x30:0xf5:8:24:96 \
+                     switch=0xffffffff81002000:2456:3032 stacks=on each=on turn=1000 \
+                     caches=0.0:64.8:1024.16.0:2048.11:3.16.4/7.128.12 transfers=0.1 layout=64:8:0x30:0xf5:8:24:96 \
                      per-cpu=0x10:0x1000 allocators=0x20:0x30 per-cpu-allocators=0x40";
         let node = |start, end| (0, start..end);
         assert_eq!(
@@ -213,6 +222,15 @@ mod tests {
                 stacks: true,
                 each: true,
                 turn: Some(1000),
+                caches: Some(Shape {
+                    homes: vec![0, 0],
+                    l1: CacheShape { sets: 64, ways: 8 },
+                    l2: CacheShape { sets: 1024, ways: 16 },
+                    inclusive: false,
+                    last: CacheShape { sets: 2048, ways: 11 },
+                    dtlb: vec![TlbShape { sizes: 3, sets: 16, ways: 4 }],
+                    stlb: vec![TlbShape { sizes: 7, sets: 128, ways: 12 }],
+                }),
                 transfers: Some(vec![0, 1]),
                 layout: Some(Layout {
                     page: 64,
@@ -233,9 +251,25 @@ mod tests {
     #[test]
     fn an_invalid_argument_is_named() {
         for wrong in [
-            "node=0:5-5", "node=x:0-1", "node=128:0-1", "accesses=on", "out=p", "switch=1:2",
-            "stacks=1", "turn=0", "x", "transfers=0.x", "layout=0:8:48:245:8:24:96",
-            "layout=64:8:48:400:8:24:96", "per-cpu=2:2", "allocators=x",
+            "node=0:5-5",
+            "node=x:0-1",
+            "node=128:0-1",
+            "accesses=on",
+            "out=p",
+            "switch=1:2",
+            "stacks=1",
+            "turn=0",
+            "x",
+            "transfers=0.x",
+            "layout=0:8:48:245:8:24:96",
+            "layout=64:8:48:400:8:24:96",
+            "per-cpu=2:2",
+            "allocators=x",
+            "caches=0",
+            "caches=1:64.8:1024.16.0:2048.11:3.16.4/7.128.12",
+            "caches=0:0.8:1024.16.0:2048.11:3.16.4/7.128.12",
+            "caches=0:64.8:1024.16:2048.11:3.16.4/7.128.12",
+            "caches=0:64.8:1024.16.0:2048.11:3.16.4/8.1.1",
         ] {
             let error = Err(ArgumentError::Unknown(wrong.into()));
             assert_eq!(parse(&format!("stacks=on {wrong}")), error);

@@ -6,19 +6,20 @@
 //! ```text
 //! FAULTLINE_PROFILE=PATH qemu-system-x86_64 -accel tcg,thread=single ... \
 //!     -plugin libtcg.so[,node=0:0x0-0xc0000000]...[,switch=ADDRESS:TGID:COMM][,stacks=on][,each=on][,turn=1000]
-//!     [,transfers=HOMES[,layout=LAYOUT][,per-cpu=PLACES][,allocators=ADDRESSES][,per-cpu-allocators=ADDRESSES]]
+//!     [,caches=SHAPE][,transfers=HOMES[,layout=LAYOUT][,per-cpu=PLACES][,allocators=ADDRESSES][,per-cpu-allocators=ADDRESSES]]
 //! ```
 //!
 //! It is the same for `qemu-system-aarch64`. QEMU tells the architecture of its guests.
 //!
 //! Only `qemu` calls QEMU and is called by it, and only `arch` depends on the guest's architecture. When QEMU
 //! translates a block, `profiler` chooses the instructions at which it must be called, and sets probes there
-//! ([`machine`]). At a probe it tells the [`observer`]s what happened. They count: `instructions`, `accesses` and
-//! `path_counts`. Tests have a made-up machine in place of QEMU.
+//! ([`machine`]). At a probe it tells the [`observer`]s what happened. They count: `instructions`, `accesses`,
+//! `caches`, `transfers` and `path_counts`. Tests have a made-up machine in place of QEMU.
 
 mod accesses;
 mod arch;
 mod arguments;
+mod caches;
 mod calls;
 mod follower;
 mod functions;

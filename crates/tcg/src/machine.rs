@@ -84,8 +84,8 @@ pub enum Probe {
     ReturnTo(usize),
     /// A block of kernel instructions begins at this address.
     Block(u64),
-    /// The CPU's virtual addresses may have other physical ones from now on.
-    Flush,
+    /// The CPU's virtual addresses may have other physical ones from now on: it forgets pages.
+    Flush(Flush),
     /// A branch begins, which has this number in its segment.
     Branch(u64),
     /// A function of the kernel that allocates memory begins. It may be per-CPU memory.
@@ -106,6 +106,17 @@ pub enum Probe {
     MoveStack(usize),
 }
 
+/// What a CPU forgets of the pages that it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// All.
+    All,
+    /// All that are not global.
+    Process,
+    /// The page of the address in the register with this number.
+    Page(usize),
+}
+
 /// The reason why the plugin is called after an access of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessProbe {
@@ -115,6 +126,8 @@ pub enum AccessProbe {
     Line(u64),
     /// The same for an instruction that reads and writes memory as one access.
     LockedLine(u64),
+    /// What it misses in the model of caches is counted. The instruction has this address.
+    Cached(u64),
     /// It loads the address of an interrupt table.
     InterruptTable,
     /// A call at this address stores its return address.

@@ -23,6 +23,7 @@ use flight::profile::{
 use crate::accesses::{AccessCounts, node_count};
 use crate::arch::{Architecture, InterruptTables};
 use crate::arguments::{Arguments, Switch};
+use crate::caches::CacheCounts;
 use crate::functions::Functions;
 use crate::instructions::InstructionCounts;
 use crate::machine::{Access, AccessProbe, Machine, Probe};
@@ -48,6 +49,7 @@ pub struct Profiler<A: Architecture> {
     instructions: InstructionCounts,
     accesses: Option<AccessCounts>,
     paths: Option<PathCounts<A::Calls>>,
+    caches: Option<CacheCounts<A>>,
     transfers: Option<TransferCounts<A>>,
     functions: Functions,
     switch: Option<Switch>,
@@ -136,6 +138,7 @@ impl<A: Architecture> Profiler<A> {
             nodes,
             stacks: arguments.stacks,
             transfers: transfers.is_some(),
+            misses: arguments.caches.is_some(),
         };
         let state = State {
             tables: InterruptTables::default(),
@@ -155,6 +158,7 @@ impl<A: Architecture> Profiler<A> {
             instructions: InstructionCounts::new(cpus),
             accesses: (nodes > 0).then(|| AccessCounts::new(cpus, &arguments.nodes)),
             paths: arguments.stacks.then(|| PathCounts::new(cpus)),
+            caches: arguments.caches.as_ref().map(CacheCounts::new),
             transfers,
             functions,
             switch: arguments.switch,
@@ -196,7 +200,10 @@ impl<A: Architecture> Profiler<A> {
         let stack = || machine.register(A::STACK_POINTER);
         let flow = match probe {
             Probe::Branch(number) => return self.branches(machine, number),
-            Probe::Flush => return self.transfers.iter().for_each(|all| all.flushes(at.cpu)),
+            Probe::Flush(flush) => {
+                self.caches.iter().for_each(|all| all.flushes(machine, flush));
+                return self.transfers.iter().for_each(|all| all.flushes(at.cpu));
+            }
             Probe::Allocation { per_cpu } => {
                 let begins = |all: &TransferCounts<A>| all.begins_to_allocate(machine, per_cpu);
                 return self.transfers.iter().for_each(begins);
@@ -238,6 +245,9 @@ impl<A: Architecture> Profiler<A> {
         let flow = match probe {
             AccessProbe::Count(privilege) => {
                 return self.accesses.iter().for_each(|all| all.accesses(at, privilege, access));
+            }
+            AccessProbe::Cached(by) => {
+                return self.caches.iter().for_each(|all| all.accesses(machine, at, by, access));
             }
             AccessProbe::Line(by) => return self.takes(machine, at, (by, false), access),
             AccessProbe::LockedLine(by) => return self.takes(machine, at, (by, true), access),
@@ -282,7 +292,8 @@ impl<A: Architecture> Profiler<A> {
         let accesses = self.accesses.as_ref().map(|accesses| accesses as &dyn Observer);
         let paths = self.paths.as_ref().map(|paths| paths as &dyn Observer);
         let transfers = self.transfers.as_ref().map(|transfers| transfers as &dyn Observer);
-        [Some(instructions), accesses, paths, transfers].into_iter().flatten()
+        let caches = self.caches.as_ref().map(|caches| caches as &dyn Observer);
+        [Some(instructions), accesses, paths, caches, transfers].into_iter().flatten()
     }
 
     /// An interrupt handler begins.

@@ -20,7 +20,8 @@ use crate::arch::Architecture;
 use crate::arguments::Arguments;
 use crate::machine::{Access, Machine};
 use crate::observer::{At, Observer, Slice};
-use directory::{LINE, MOST_CPUS, Taken, Transfer, split};
+pub use directory::LINE;
+use directory::{MOST_CPUS, Taken, Transfer, split};
 use lines::Lines;
 use objects::Objects;
 use sites::Returns;
@@ -133,7 +134,7 @@ impl<A: Architecture> TransferCounts<A> {
 }
 
 /// The bytes of a page.
-const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 
 impl Counts {
     fn add(&mut self, cpu: usize, mut what: (u64, Object), taken: Taken) {

@@ -99,7 +99,7 @@ fn of_boot(boot: &Boot, used: &WorkloadUse, span: Span<'_>, cost: &str) -> BTree
 
 #[cfg(test)]
 mod tests {
-    use model::{Architecture, Cell, CostTable, Profile, Profiling, exact_cost};
+    use model::{Architecture, Cell, CostTable, Profile, exact_cost};
 
     use super::*;
     use crate::testing::{boot, columns, manifest, used, variant};
@@ -108,8 +108,8 @@ mod tests {
 
     /// A boot whose kernel took so many lines with a field, and a few others by luck.
     fn taken(seed: u32, mm_count: u64) -> Boot {
-        let profiling = Profiling { transfers: true, ..Profiling::default() };
-        let mut costs: CostTable = exact_cost::table_with_classes(Architecture::X86_64, &profiling);
+        let counted = exact_cost::Counted { transfers: true, ..Default::default() };
+        let mut costs: CostTable = exact_cost::table_with_classes(Architecture::X86_64, counted);
         let number = |class: Class| costs.number(class.name()).unwrap();
         let numbers = [Class::Transfer, Class::Upgrade].map(number);
         let luck = [51, 50, 53, 52][seed as usize];

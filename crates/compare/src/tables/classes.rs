@@ -79,7 +79,7 @@ pub fn capitalized(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use model::exact_cost;
-    use model::{Architecture, Cell, Cost, Profiling};
+    use model::{Architecture, Cell, Cost};
 
     use super::*;
     use crate::testing::boot;
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn functions_are_summed_by_class() {
         let mut boot = boot(0);
-        let mut costs = exact_cost::table_with_classes(Architecture::X86_64, &Profiling::default());
+        let mut costs = exact_cost::table_with_classes(Architecture::X86_64, Default::default());
         let number_of = |class: Class| costs.number(class.name()).unwrap();
         let [locked, invlpg] = [Class::Locked, Class::Invlpg].map(number_of);
         let function = |symbol: &str| Place::Function { name: symbol.into(), module: "".into() };

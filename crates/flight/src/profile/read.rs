@@ -1,11 +1,14 @@
 //! Reads a profile. Its bytes are untrusted, like those of a guest: every number is checked against its limit before
 //! use, and memory is proportional to the number of bytes. A profile takes at most 32 times as many bytes of memory.
 
-use super::record::{ClassStep, NodeStep, Record, StackStep, TransferStep, VERSION, address};
+use super::record::{
+    ClassStep, MissStep, NodeStep, Record, StackStep, TransferStep, VERSION, address,
+};
 use super::{
     Accesses, CallSite, Cpu, Executed, MAX_BYTES, MAX_CACHES, MAX_CALL_SITES, MAX_CLASSES,
-    MAX_CPUS, MAX_DEPTH, MAX_NODES, MAX_SLICES, MAX_STACKS, MAX_TICKS, MAX_TRANSFERS, Object,
-    PathCount, Phase, Privilege, Profile, Scope, Target, Tick, TransferCount,
+    MAX_CPUS, MAX_DEPTH, MAX_MISSES, MAX_NODES, MAX_SLICES, MAX_STACKS, MAX_TICKS, MAX_TRANSFERS,
+    MissCount, Misses, Object, PathCount, Phase, Privilege, Profile, Scope, Target, Tick,
+    TransferCount,
 };
 use crate::frame::Kind;
 use crate::log::Frames;
@@ -110,6 +113,7 @@ impl ProfileReader {
                 (self.profile.caches.len() <= MAX_CACHES).then_some(())
             }
             Record::Transfers(cpu, steps) => self.transfers(cpu, &steps),
+            Record::Misses(cpu, steps) => self.misses(cpu, &steps),
             Record::Cut => self.cut(),
             Record::End => {
                 self.profile.whole = true;
@@ -187,6 +191,23 @@ impl ProfileReader {
                 return None;
             }
             transfers.push(TransferCount { address, object, transfers: counts });
+        }
+        Some(())
+    }
+
+    /// Appends misses; `None` unless they ascend and every count is valid.
+    fn misses(&mut self, cpu: u16, steps: &[MissStep]) -> Option<()> {
+        let counted = self.profile.scope.misses;
+        let all = &mut self.cpu(cpu)?.misses;
+        let mut before = all.last().map_or(0, |last| last.address);
+        for &(distance, misses) in steps {
+            let address = address(&mut before, distance);
+            let rises = all.last().is_none_or(|last| last.address < address);
+            let fits = misses != Misses::default() && all.len() < MAX_MISSES;
+            if !(counted && rises && fits) {
+                return None;
+            }
+            all.push(MissCount { address, misses });
         }
         Some(())
     }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accesses, Class, Object, Process, Scope, Tick, Totals, Transfers};
+use super::{Accesses, Class, Misses, Object, Process, Scope, Tick, Totals, Transfers};
 
 /// The version of the file's format.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 /// The largest number of elements of one record, so that its frame is far below the limit.
 pub const CHUNK: usize = 1 << 16;
 
@@ -41,7 +41,12 @@ pub enum Record {
     Caches(Vec<String>),
     /// Transfers of lines to a CPU, continued from the previous record.
     Transfers(u16, Vec<TransferStep>),
+    /// What a CPU missed in the model of caches and TLBs, continued from the previous record.
+    Misses(u16, Vec<MissStep>),
 }
+
+/// What one instruction missed: the distance from the previous one's address, or from 0.
+pub type MissStep = (i64, Misses);
 
 /// Transfers by one instruction in one object: the distance from the previous instruction's address, or from 0.
 pub type TransferStep = (i64, Object, Transfers);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::record::{CHUNK, Record, VERSION, distance};
 use super::{
-    CallSite, Class, Cpu, Executed, MAX_BYTES, PathCount, Phase, Process, Scope, Tick,
+    CallSite, Class, Cpu, Executed, MAX_BYTES, MissCount, PathCount, Phase, Process, Scope, Tick,
     TransferCount,
 };
 use crate::frame::{self, Kind};
@@ -110,6 +110,11 @@ impl<W: Write> Writer<W> {
                 |it: &TransferCount| (distance(&mut before, it.address), it.object, it.transfers);
             self.record(&Record::Transfers(number, chunk.iter().map(step).collect()))?;
         }
+        let mut before = 0;
+        for chunk in cpu.misses.chunks(CHUNK / 4) {
+            let step = |it: &MissCount| (distance(&mut before, it.address), it.misses);
+            self.record(&Record::Misses(number, chunk.iter().map(step).collect()))?;
+        }
         Ok(())
     }
 
@@ -136,7 +141,8 @@ mod tests {
     fn a_profile_ends_before_it_is_too_long() {
         let mut bytes = Vec::new();
         let arch = Architecture::X86_64;
-        let scope = Scope { arch, cpus: 1, nodes: 0, stacks: false, transfers: false };
+        let scope =
+            Scope { arch, cpus: 1, nodes: 0, stacks: false, transfers: false, misses: false };
         let mut writer = Writer::new(&mut bytes, scope).unwrap();
         let written = MAX_BYTES - writer.room;
         writer.room = 1000;

@@ -150,8 +150,8 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
         return fault(figure.span(), "phase, function and cost need exact mode", hint);
     }
     if let Some(cost) = &wanted.cost {
-        let profiling = Profiling { transfers: true, ..Profiling::default() };
-        let table = exact_cost::table_with_classes(experiment.machine.arch, &profiling);
+        let counted = exact_cost::Counted { transfers: true, ..Default::default() };
+        let table = exact_cost::table_with_classes(experiment.machine.arch, counted);
         let costs: Vec<&str> = table.costs().iter().map(|it| &*it.name).collect();
         if !costs.contains(&&**cost.get_ref()) {
             let problem = format!("there is no cost `{}` in a search", cost.get_ref());

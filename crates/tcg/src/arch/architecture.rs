@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use flight::profile::{self, Class, Privilege};
 
 use crate::calls::Calls;
-use crate::machine::Machine;
+use crate::machine::{Flush, Machine};
 use crate::observer::{Flow, Interrupted};
 
 /// An architecture of guests. It is chosen once, so its functions cost no decision.
@@ -46,6 +46,11 @@ pub trait Architecture: Debug + Send + Sync + 'static {
 
     /// The value that a function returns, at its last instruction; `None` if it is not known.
     fn returned(_: &impl Machine) -> Option<u64> {
+        None
+    }
+
+    /// How the executing CPU finds the page of a virtual address; `None` if it is not known.
+    fn walk(_address: u64, _: &impl Machine) -> Option<Walk> {
         None
     }
 
@@ -110,6 +115,28 @@ pub enum Region {
     Image,
 }
 
+/// A page of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its size, by the level of the page tables that has it, from 0: 4 KiB, 2 MiB, 1 GiB.
+    pub size: u32,
+    /// Whether it is the same in all processes.
+    pub global: bool,
+}
+
+/// How a CPU finds a page that its TLBs do not have: a walk of the page tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// The physical addresses that it loads from, in order.
+    pub loads: Vec<u64>,
+    pub page: Page,
+}
+
+impl Walk {
+    /// What is assumed where page tables cannot be read: of firmware, and while a kernel starts.
+    pub const UNKNOWN: Self = Self { loads: Vec::new(), page: Page { size: 0, global: false } };
+}
+
 /// The kind of a special instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
@@ -153,8 +180,8 @@ pub struct Examined {
     pub completes: bool,
     /// Whether it is a branch, which always ends a block. False for some that are.
     pub branches: bool,
-    /// Whether virtual addresses may have other physical ones after it.
-    pub flushes: bool,
+    /// What it makes the CPU forget: virtual addresses may have other physical ones after it.
+    pub flushes: Option<Flush>,
     /// The class as which it is counted, if it is one of the kernel.
     pub class: Option<Class>,
 }

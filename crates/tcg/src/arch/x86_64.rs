@@ -4,10 +4,11 @@ mod instruction;
 mod interrupts;
 mod registers;
 mod stacks;
+mod walk;
 
 use flight::profile::{self, Privilege};
 
-use super::architecture::{Architecture, Examined, Region};
+use super::architecture::{Architecture, Examined, Region, Walk};
 use crate::machine::Machine;
 use crate::observer::{Flow, Interrupted};
 
@@ -44,6 +45,10 @@ impl Architecture for X86_64 {
             0xffff_ffff_8000_0000..0xffff_ffff_ff00_0000 => Region::Image,
             _ => Region::Unknown,
         }
+    }
+
+    fn walk(address: u64, machine: &impl Machine) -> Option<Walk> {
+        walk::walk(address, machine)
     }
 
     fn per_cpu_base(machine: &impl Machine) -> Option<u64> {

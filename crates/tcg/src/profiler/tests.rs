@@ -56,6 +56,7 @@ impl<A: Architecture> Trace<A> {
             stacks,
             each: false,
             turn: Some(4),
+            caches: None,
             transfers: (cpus > 1).then(|| vec![0; usize::from(cpus)]),
             layout: None,
             per_cpu: None,

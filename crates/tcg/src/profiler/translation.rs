@@ -53,17 +53,22 @@ impl<A: Architecture> Profiler<A> {
             if self.accesses.is_some() {
                 instruction.after_access(AccessProbe::Count(privilege));
             }
+            let by = if privilege == Privilege::Kernel { address } else { PROGRAM };
+            // In programs these have no effect but an exception.
+            let flushes = flushes.filter(|_| privilege != Privilege::User && self.follows_pages());
+            if let Some(flush) = flushes {
+                instruction.before(Probe::Flush(flush));
+            }
+            if self.caches.is_some() {
+                instruction.after_access(AccessProbe::Cached(by));
+            }
             if let Some(transfers) = &self.transfers {
-                if flushes {
-                    instruction.before(Probe::Flush);
-                }
                 if let Some(per_cpu) = transfers.allocator(address) {
                     instruction.before(Probe::Allocation { per_cpu });
                 }
                 if privilege == Privilege::Kernel && special == Some(Special::Return) {
                     instruction.before(Probe::Return);
                 }
-                let by = if privilege == Privilege::Kernel { address } else { PROGRAM };
                 instruction.after_access(match class {
                     Some(Class::Locked) => AccessProbe::LockedLine(by),
                     _ => AccessProbe::Line(by),
@@ -134,6 +139,11 @@ impl<A: Architecture> Profiler<A> {
             _ => {}
         }
         switches || special == Some(Special::Mark)
+    }
+
+    /// Whether anything is counted by virtual address.
+    fn follows_pages(&self) -> bool {
+        self.caches.is_some() || self.transfers.is_some()
     }
 
     /// Whether anything is counted by task.

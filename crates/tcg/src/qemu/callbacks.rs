@@ -12,7 +12,7 @@ use qemu_plugin::sys::{qemu_plugin_meminfo_t as AccessInfo, qemu_plugin_tb};
 
 use super::emulator::{Access, Block, Instruction, OnAccess, OnExecution, Reads, Registers};
 use super::{Guest, PLUGIN, Qemu};
-use crate::machine::{self, AccessProbe, Probe};
+use crate::machine::{self, AccessProbe, Flush, Probe};
 use crate::profiler::Profiler;
 use crate::segments::Segment;
 
@@ -115,7 +115,12 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
             }
             Probe::Switch => (before!(|_| Probe::Switch), Registers, 0),
             Probe::Block(address) => (before!(Probe::Block), Nothing, address),
-            Probe::Flush => (before!(|_| Probe::Flush), Nothing, 0),
+            Probe::Flush(Flush::All) => (before!(|_| Probe::Flush(Flush::All)), Nothing, 0),
+            Probe::Flush(Flush::Process) => (before!(|_| Probe::Flush(Flush::Process)), Nothing, 0),
+            Probe::Flush(Flush::Page(register)) => {
+                let callback = before!(|number| Probe::Flush(Flush::Page(number as usize)));
+                (callback, Registers, register as u64)
+            }
             Probe::Branch(number) => (before!(Probe::Branch), Nothing, number),
             Probe::Allocation { per_cpu } => {
                 let callback = before!(|number| Probe::Allocation { per_cpu: number != 0 });
@@ -157,6 +162,7 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
             AccessProbe::Count(Privilege::Firmware) => {
                 (after!(|_| AccessProbe::Count(Privilege::Firmware)), 0)
             }
+            AccessProbe::Cached(by) => (after!(AccessProbe::Cached), by),
             AccessProbe::Line(by) => (after!(AccessProbe::Line), by),
             AccessProbe::LockedLine(by) => (after!(AccessProbe::LockedLine), by),
             AccessProbe::InterruptTable => (after!(|_| AccessProbe::InterruptTable), 0),

@@ -44,8 +44,14 @@ fn refused(scope: Scope, records: Vec<Record>) -> bool {
     matches!(read(&frames(&all)), Err(ProfileError::Damaged(_)))
 }
 
-const SCOPE: Scope =
-    Scope { arch: Architecture::X86_64, cpus: 2, nodes: 1, stacks: false, transfers: true };
+const SCOPE: Scope = Scope {
+    arch: Architecture::X86_64,
+    cpus: 2,
+    nodes: 1,
+    stacks: false,
+    transfers: true,
+    misses: true,
+};
 const STACKS: Scope = Scope { stacks: true, ..SCOPE };
 
 #[test]
@@ -113,6 +119,13 @@ fn invalid_counts_are_errors() {
     assert!(!refused(transfers(&[(5, user, pairs(0))])));
     assert!(refused(transfers(&[(5, user, pairs(1))])));
     assert!(refused(transfers(&[(5, Object::Slab(0, 8), counts(1, 0))])));
+    let misses = |steps: &[_]| Record::Misses(0, steps.to_vec());
+    let some = Misses { stlb: 1, ..Misses::default() };
+    assert!(!refused(misses(&[(5, some), (1, some)])));
+    assert!(refused(misses(&[(5, some), (0, some)])));
+    assert!(refused(misses(&[(5, Misses::default())])));
+    let uncounted = Scope { misses: false, ..SCOPE };
+    assert!(self::refused(uncounted, vec![misses(&[(5, some)])]));
 }
 
 #[test]
@@ -171,10 +184,9 @@ fn held(profile: &Profile) -> usize {
         list.capacity() * size_of::<T>()
     }
     let slices = profile.slices.iter().map(|slice| {
-        let cpus = slice
-            .cpus
-            .iter()
-            .map(|cpu| room(&cpu.kernel) + room(&cpu.processes) + room(&cpu.accesses));
+        let cpus = slice.cpus.iter().map(|cpu| {
+            room(&cpu.kernel) + room(&cpu.processes) + room(&cpu.accesses) + room(&cpu.misses)
+        });
         let ticks = slice
             .ticks
             .iter()
@@ -212,6 +224,13 @@ fn memory_is_proportional_to_the_bytes() {
         (narrow, slice(1, &[Record::Kernel(0, vec![(1, 1); counts])])),
         (narrow, slice(1, &[Record::Processes(0, vec![process; counts])])),
         (narrow, slice(1, &[Record::Accesses(0, vec![row(0); counts])])),
+        (
+            narrow,
+            slice(
+                1,
+                &[Record::Misses(0, vec![(1, Misses { l1d: 1, ..Misses::default() }); counts])],
+            ),
+        ),
         (followed, slice(1, &stacks)),
         (followed, vec![Record::Nodes(vec![(0, 1); counts])]),
         (narrow, vec![Record::Classes(vec![(1, Some(Class::Fence)); counts])]),
@@ -303,15 +322,29 @@ fn accesses() -> impl Strategy<Value = Vec<Accesses>> {
 fn cpu() -> impl Strategy<Value = Cpu> {
     let process = (any::<u32>(), any::<[u8; 16]>()).prop_map(|(id, name)| Process { id, name });
     let processes = prop::collection::vec((process, any::<u64>()), 0..4);
-    (any::<[u64; 2]>(), processes, accesses(), transfers()).prop_map(
-        |([user, firmware], processes, accesses, transfers)| Cpu {
+    (any::<[u64; 2]>(), processes, accesses(), transfers(), misses()).prop_map(
+        |([user, firmware], processes, accesses, transfers, misses)| Cpu {
             kernel: vec![],
             totals: Totals { user, firmware, kernel_other: 0 },
             processes,
             accesses,
             transfers,
+            misses,
         },
     )
+}
+
+fn misses() -> impl Strategy<Value = Vec<MissCount>> {
+    let counts = (1..u64::MAX, any::<[u64; 4]>()).prop_map(|(l1d, [l2, llc, dtlb, stlb])| Misses {
+        l1d,
+        l2,
+        llc,
+        dtlb,
+        stlb,
+    });
+    prop::collection::btree_map(any::<u64>(), counts, 0..5).prop_map(|counts| {
+        counts.into_iter().map(|(address, misses)| MissCount { address, misses }).collect()
+    })
 }
 
 fn transfers() -> impl Strategy<Value = Vec<TransferCount>> {

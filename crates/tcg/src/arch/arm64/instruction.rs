@@ -16,7 +16,7 @@ pub fn examine(bytes: &[u8]) -> Examined {
         special: word.and_then(special),
         completes: word.is_some_and(completes),
         branches: word.is_some_and(branches),
-        flushes: false,
+        flushes: None,
         class: word.and_then(class),
     }
 }

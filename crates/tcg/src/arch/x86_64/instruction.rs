@@ -7,7 +7,7 @@ use iced_x86::{
 };
 
 use crate::arch::architecture::{Examined, Special};
-use crate::machine::Machine;
+use crate::machine::{Flush, Machine};
 
 /// Examines an instruction's bytes as 64-bit code. Other code runs only in firmware and in programs. Marks, ticks and
 /// system calls have the same bytes there, and so has what calculates with registers.
@@ -16,9 +16,26 @@ pub fn examine(bytes: &[u8]) -> Examined {
     let (special, completes) = (special(bytes, &instruction), completes(&instruction));
     let branches = instruction.flow_control() != FlowControl::Next;
     let class = class(&instruction);
-    let flushes = instruction.code() == Code::Mov_cr_r64
-        || matches!(class, Some(Class::Invlpg | Class::Invpcid));
+    let flushes = flush(&instruction, class);
     Examined { special, completes, branches, flushes, class }
+}
+
+/// What the instruction makes the CPU forget of the pages that it knows (Intel's manual, volume 3, 5.10.4.1). QEMU's CPUs
+/// have no PCIDs, so a write of CR3 leaves global pages alone.
+fn flush(instruction: &Instruction, class: Option<Class>) -> Option<Flush> {
+    match class {
+        Some(Class::Cr3Write) => Some(Flush::Process),
+        Some(Class::Invlpg) if is_at_register(instruction) => {
+            Some(Flush::Page(instruction.memory_base().number()))
+        }
+        Some(Class::Invlpg | Class::Invpcid) => Some(Flush::All),
+        _ => (instruction.code() == Code::Mov_cr_r64).then_some(Flush::All),
+    }
+}
+
+/// Whether the memory operand is at the address in a general register.
+fn is_at_register(instruction: &Instruction) -> bool {
+    is_field(instruction) && instruction.memory_displacement64() == 0
 }
 
 fn special(bytes: &[u8], instruction: &Instruction) -> Option<Special> {
@@ -201,6 +218,18 @@ mod tests {
         let others: [&[u8]; 6] =
             [&[0x90], &[0xf3, 0x48, 0xab], &[0xf4], &[0x50], &[0x89, 7], &[0xf3, 0x0f, 0x1e, 0xfa]];
         assert!(!others.iter().any(|bytes| is_branch(bytes)));
+    }
+
+    #[test]
+    fn pages_are_flushed_by_few_instructions() {
+        let flush = |bytes: &[u8]| examine(bytes).flushes;
+        assert_eq!(flush(&[0x0f, 0x22, 0xd8]), Some(Flush::Process)); // mov cr3, rax
+        assert_eq!(flush(&[0x0f, 0x22, 0xe0]), Some(Flush::All)); // mov cr4, rax
+        assert_eq!(flush(&[0x0f, 0x01, 0x3f]), Some(Flush::Page(7))); // invlpg [rdi]
+        assert_eq!(flush(&[0x41, 0x0f, 0x01, 0x3c, 0x24]), Some(Flush::Page(12))); // invlpg [r12]
+        assert_eq!(flush(&[0x0f, 0x01, 0x7f, 8]), Some(Flush::All)); // invlpg [rdi+8]
+        assert_eq!(flush(&[0x0f, 0x20, 0xd8]), None); // mov rax, cr3
+        assert_eq!(flush(&[0x8b, 0x07]), None); // mov eax, [rdi]
     }
 
     #[test]

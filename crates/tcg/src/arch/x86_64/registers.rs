@@ -6,9 +6,9 @@ use crate::machine::Machine;
 
 /// The registers that are read. The indices of the general purpose registers are their numbers in instructions (Intel
 /// SDM, volume 2, table 2-2).
-pub const REGISTERS: [&str; 19] = [
+pub const REGISTERS: [&str; 21] = [
     "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-    "r14", "r15", "cs", "gs_base", "k_gs_base",
+    "r14", "r15", "cs", "gs_base", "k_gs_base", "cr3", "cr4",
 ];
 /// The number of the register in which a function returns its value.
 pub const RAX: usize = 0;
@@ -23,6 +23,10 @@ pub const RDI: usize = 7;
 const CS: usize = 16;
 const GS_BASE: usize = 17;
 const KERNEL_GS_BASE: usize = 18;
+/// The number of the register with the place of the page tables.
+pub const CR3: usize = 19;
+/// The number of the register that says how many levels they have.
+pub const CR4: usize = 20;
 /// The first kernel address.
 pub const UPPER_HALF: u64 = 1 << 63;
 /// The bits of a code segment that are the privilege level. All are set in user mode.
