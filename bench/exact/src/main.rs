@@ -138,6 +138,7 @@ fn plugin(bench: &Bench) -> Plugin {
         stacks: false,
         each: false,
         turn: None,
+        memory_model: None,
         transfers: None,
         functions: bench.symbols.beginnings().collect(),
         switch: None,

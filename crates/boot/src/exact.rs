@@ -27,6 +27,7 @@ pub fn inputs(
         each,
         turn: machine.turn,
         switch: code.switch,
+        memory_model: profile.memory_model.clone(),
         transfers: profile.transfers.then(|| transfers(experiment, code)),
         functions: code.symbols.beginnings().collect(),
     };

@@ -70,7 +70,7 @@ pub use notes::{
 pub use pairs::MissingSeed;
 pub use tables::chosen::Unmet;
 pub use tables::classes::capitalized;
-pub use tables::counters::TRANSFERS;
+pub use tables::counters::{MISSES, TRANSFERS};
 pub use tables::metrics::steady as steady_operations;
 pub use tables::oddities::{Odd, Oddity, Peak};
 pub use tables::table::{Basis, Cell, Kind, Pool, Row, Spread, Statistic, Table, WithoutLoops};

@@ -5,6 +5,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use model::MemoryModel;
+
+use crate::caches;
 use crate::memory::ranges;
 use crate::option::append_path;
 use crate::{Error, Vm};
@@ -45,6 +48,8 @@ pub struct Plugin {
     pub turn: Option<u32>,
     /// The task switch, if instructions are counted by process.
     pub switch: Option<Switch>,
+    /// The caches and TLBs in which misses are counted; `None` if they are not counted.
+    pub memory_model: Option<MemoryModel>,
     /// What is needed to count transfers of lines between CPUs; `None` if they are not counted.
     pub transfers: Option<Transfers>,
     /// The addresses at which the kernel's functions begin, in order. A jump to one of them counts as a call.
@@ -146,6 +151,9 @@ impl Plugin {
         // One CPU has all turns.
         if let Some(turn) = self.turn.filter(|_| vm.topology.cpus() > 1) {
             option.push(format!(",turn={turn}"));
+        }
+        if let Some(model) = &self.memory_model {
+            option.push(format!(",caches={}", caches::shape(model, vm.topology)));
         }
         if let Some(transfers) = &self.transfers {
             option.push(transfers.option());

@@ -7,6 +7,7 @@
 
 mod arch;
 mod arguments;
+mod caches;
 mod clock;
 pub mod disks;
 mod emulator;

@@ -15,6 +15,7 @@ mod event;
 mod experiment;
 mod found;
 mod kept;
+mod memory_model;
 mod note;
 mod parameter;
 mod patched;
@@ -50,6 +51,7 @@ pub use experiment::{
 };
 pub use found::{STATES, StatesFound};
 pub use kept::{BootId, Kept, NoBootId};
+pub use memory_model::{CacheSize, MemoryModel, PageSize, TlbSize};
 pub use note::{Note, NoteKind};
 pub use parameter::{Kind, Parameter};
 pub use patched::{MailAddress, PatchMail, Patched, is_address, is_message_id};

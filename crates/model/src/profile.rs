@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::costs::{
     ALL_CPUS, Cell, Cost, CostTable, ENTRIES, INSTRUCTIONS, Name, Place, Privilege, SAMPLES, Target,
 };
+use crate::memory_model::{self, MemoryModel};
 
 /// The metrics that Faultline fills itself, in any mode. No workload may report them, because its samples would be
 /// added to the counts.
@@ -57,6 +58,9 @@ pub struct Profiling {
     /// Lines of memory that CPUs take from each other, by function and by field.
     #[serde(skip_serializing_if = "is_false")]
     pub transfers: bool,
+    /// Misses in a model of caches and TLBs, by function.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "memory_model::asked")]
+    pub memory_model: Option<MemoryModel>,
     /// The kernel functions whose executions are kept by instruction, by their names without suffixes of compilers.
     /// All executions are counted in any case, so this does not change a count.
     #[serde(skip_serializing_if = "Vec::is_empty")]

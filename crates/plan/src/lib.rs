@@ -3,6 +3,7 @@
 
 pub mod file;
 pub mod form;
+pub mod memory_model;
 mod request;
 pub mod schedule;
 pub mod search;

@@ -46,12 +46,16 @@ const SEEDS: &str = "seeds";
 pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
     let columns = if verdicts { 1..comparison.variants.len() } else { 1..1 };
     let given = columns.filter_map(|column| self::verdicts(comparison, column));
-    let transfers = transfers(comparison);
+    let (transfers, misses) = (transfers(comparison), misses(comparison));
     let notes = || {
-        seeds(comparison).into_iter().chain(given).chain(transfers).chain(limits(comparison.arch))
+        let notes = seeds(comparison).into_iter().chain(given).chain(transfers).chain(misses);
+        notes.chain(limits(comparison.arch))
     };
     (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes().collect::<Vec<_>>()))
 }
+
+/// What memory models model of what exact mode does not model.
+pub const MODELLED: [&str; 2] = ["caches", "TLBs"];
 
 /// What numbers of transfers of lines do not show.
 pub const TRANSFERS: &str = "caches have no limits, so a line that was written long ago is taken too; a line is taken \
@@ -63,9 +67,22 @@ pub const PAIRS: &str = "a machine may fetch the other line of aligned 128 bytes
 
 /// Returns a note on what numbers of transfers do not show. `None` if they were not counted, or there were none.
 pub fn transfers(comparison: &Comparison) -> Option<Note> {
+    has_rows(comparison, compare::TRANSFERS)
+        .then(|| Note::on_all("transfers", TRANSFERS.to_owned()))
+}
+
+/// What numbers of misses do not show.
+pub const MISSES: &str = "those of a model with true LRU, and not of a machine: without instruction fetches, prefetches, \
+                          speculation and page-walk caches, and with a TLB that is flushed at each switch of processes";
+
+/// Returns a note on what numbers of misses do not show. `None` if they were not counted, or there were none.
+pub fn misses(comparison: &Comparison) -> Option<Note> {
+    has_rows(comparison, compare::MISSES).then(|| Note::on_all("misses", MISSES.to_owned()))
+}
+
+fn has_rows(comparison: &Comparison, section: &str) -> bool {
     let mut rows = comparison.tables.iter().flat_map(|table| &table.rows);
-    let has_any = rows.any(|row| row.section == Some(compare::TRANSFERS));
-    has_any.then(|| Note::on_all("transfers", TRANSFERS.to_owned()))
+    rows.any(|row| row.section == Some(section))
 }
 
 /// Returns notes on what exact mode does not show.

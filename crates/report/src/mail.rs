@@ -358,7 +358,7 @@ fn limits(comparison: &Comparison, cause: &[String]) -> Option<Vec<Note>> {
                 false => note,
             });
             let ticks = headline::timers(cause).map(|it| Note::on_all("ticks", it.to_owned()));
-            let notes = notes.chain(exact::transfers(comparison));
+            let notes = notes.chain(exact::transfers(comparison)).chain(exact::misses(comparison));
             Some(notes.chain(seeds).chain(ticks).chain([unmodelled]).collect())
         }
         Mode::Measured if comparison.emulated => {

@@ -24,6 +24,8 @@ const GUESS: &str = "NUMA hint local percent";
 const CLASSES: &str = "Kernel instructions by class";
 /// The section of transfers of lines.
 pub const TRANSFERS: &str = "Lines taken from other CPUs";
+/// The section of misses in a model.
+pub const MISSES: &str = "Kernel misses in a model of caches and TLBs";
 
 /// The rows of `workload`. A value is a sum over the phases of a boot's iterations, without preparatory phases, as
 /// the mean over complete boots. Shares and rates are computed from these means, because a mean of ratios would
@@ -242,11 +244,15 @@ fn sum<T: Add<Output = T>>(mut parts: impl Iterator<Item = Option<T>>) -> Option
 /// The instructions of a class.
 fn of_class(boots: &[Counted<'_>], which: ClassIn<'_>) -> Figure {
     let value = sum(boots.iter().map(|boot| classes::number(&boot.classes, which)));
-    let is_transfer = which.0.is_transfer();
+    let (section, unit) = match which.0 {
+        class if class.is_transfer() => (TRANSFERS, "lines"),
+        class if class.is_miss() => (MISSES, "misses"),
+        _ => (CLASSES, INSTRUCTIONS),
+    };
     Figure {
-        section: if is_transfer { TRANSFERS } else { CLASSES },
+        section,
         label: classes::label(which),
-        unit: if is_transfer { "lines" } else { INSTRUCTIONS },
+        unit,
         value: value.map(|number| number as f64),
         decimals: 0,
         is_ratio: false,

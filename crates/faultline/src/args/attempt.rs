@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::{Bytes, Millis};
+use model::{Bytes, MemoryModel, Millis};
 
 use super::boots::DiskArg;
 use super::{AccelArg, ArchArg, BuildArgs, MachineArgs, TurnArgs};
@@ -41,6 +41,10 @@ pub struct TryArgs {
     /// Exact mode: seeds of each kernel, one boot each [default: 5, or 1 of a single kernel]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: Option<u32>,
+    /// Exact mode: count what misses in a model of caches and TLBs: skylake-2s, sapphire-2s, milan-2s, or a file with
+    /// sizes: docs/memory-model.md
+    #[arg(long, value_name = "NAME|FILE", value_parser = plan::memory_model::find)]
+    pub memory_model: Option<MemoryModel>,
     /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
     #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,

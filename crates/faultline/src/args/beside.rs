@@ -60,9 +60,10 @@ mod tests {
     use crate::args::Cli;
 
     /// The options of `run` that apply to an experiment file too.
-    const APPLY: [&str; 14] = [
-        "--count", "--dry-run", "--jobs", "--keep-going", "--lines", "--mode", "--no-wait",
-        "--profile", "--quiet", "--retry-failed", "--seeds", "--store", "--verbose", "--verify",
+    const APPLY: [&str; 15] = [
+        "--count", "--dry-run", "--jobs", "--keep-going", "--lines", "--memory-model", "--mode",
+        "--no-wait", "--profile", "--quiet", "--retry-failed", "--seeds", "--store", "--verbose",
+        "--verify",
     ];
 
     #[test]

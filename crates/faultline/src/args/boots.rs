@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use model::{Accel, Architecture, Bytes, FileSystem, Millis, Mode, Profiling, Share};
+use model::{Accel, Architecture, Bytes, FileSystem, MemoryModel, Millis, Mode, Profiling, Share};
 
 /// The machine of an experiment without a file.
 #[derive(Debug, Args)]
@@ -148,6 +148,10 @@ pub struct ExactArgs {
     /// Exact mode: what to count besides instructions. Measured mode: `sampled`
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
     pub profile: Vec<ProfileArg>,
+    /// Exact mode: count what misses in a model of caches and TLBs: skylake-2s, sapphire-2s, milan-2s, or a file with
+    /// sizes: docs/memory-model.md
+    #[arg(long, value_name = "NAME|FILE", value_parser = plan::memory_model::find)]
+    pub memory_model: Option<MemoryModel>,
     /// Exact mode: with --profile lines, the kernel functions of which to keep executions by instruction, for
     /// `explain --lines`; with --again also `changed`: those that ran and whose code differs, at most 20
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
@@ -219,6 +223,7 @@ impl ExactArgs {
             lines,
             accesses: described.accesses || self.profile.contains(&ProfileArg::Accesses),
             stacks: described.stacks || self.profile.contains(&ProfileArg::Stacks),
+            memory_model: self.memory_model.clone().or(described.memory_model),
             transfers: described.transfers || self.profile.contains(&ProfileArg::Transfers),
             sampled: described.sampled || self.profile.contains(&ProfileArg::Sampled),
             ..described

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use model::{Millis, Share};
+use model::{MemoryModel, Millis, Share};
 
 use super::boots::percent;
 use super::build::ConfigArgs;
@@ -18,7 +18,7 @@ pub struct CulpritArgs {
     #[arg(conflicts_with_all = [
         "tree", "workload", "parameters", "iterations", "arch", "cpus", "memory", "nodes", "accel", "disk", "mode",
         "boots", "reference", "metric", "counter", "phase", "function", "cost", "all", "first_parent", "with_patch",
-        "kconfig", "fragments", "build_modules", "compiler", "good_config", "bad_config", "confidence", "budget",
+        "kconfig", "fragments", "memory_model", "build_modules", "compiler", "good_config", "bad_config", "confidence", "budget",
     ])]
     pub experiment: Option<PathBuf>,
     /// Without a file: git repository of kernels. Faultline only reads it
@@ -53,6 +53,9 @@ pub struct CulpritArgs {
     pub boots: Option<u32>,
     #[command(flatten)]
     pub figure: FigureArgs,
+    /// Exact mode: the model of caches and TLBs for --cost l1d-misses and the like: a name or a file, as for `run`
+    #[arg(long, value_name = "NAME|FILE", value_parser = plan::memory_model::find)]
+    pub memory_model: Option<MemoryModel>,
     /// Find every step beyond luck, not only those of at least 10 % of the change
     #[arg(long)]
     pub all: bool,

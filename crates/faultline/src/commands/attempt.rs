@@ -148,11 +148,15 @@ fn boots(
         Mode::Measured if jobs.is_some() => {
             return refused("--jobs is for exact mode: boots of measured mode follow each other");
         }
+        Mode::Measured if args.memory_model.is_some() => {
+            return refused("--memory-model is for exact mode: add --exact");
+        }
         Mode::Exact => {
             let seeds = seeds.or(is_alone.then_some(ALONE));
             form.seeds = seeds.map(|seeds| input.option("--seeds", seeds));
-            let stacks = Profiling { stacks: true, ..Profiling::default() };
-            form.profile = Some(placeless(stacks));
+            let memory_model = args.memory_model.clone();
+            let profile = Profiling { stacks: true, memory_model, ..Profiling::default() };
+            form.profile = Some(placeless(profile));
         }
         Mode::Measured if is_alone => form.boots = Some(placeless(BootsForm::Number(ALONE))),
         Mode::Measured => {

@@ -9,7 +9,7 @@ use ::compare::Comparison;
 use ::culprit::{Findings, Proof, SearchEnding};
 use kernels::Cache;
 use lab::{Lab, Progress};
-use model::{Build, Mode, count, visible};
+use model::{Build, Mode, Profiling, count, visible};
 use plan::Search;
 use plan::file::{BootsForm, CulpritForm, FileForm, Input, placeless};
 use results::{Analysis, Question};
@@ -148,6 +148,10 @@ fn without_file(args: &CulpritArgs) -> Result<(Input, FileForm), Failure> {
             form.boots = args.boots.map(|it| input.option("--boots", BootsForm::Number(it)));
         }
     }
+    form.profile = args.memory_model.clone().map(|model| {
+        let profile = Profiling { memory_model: Some(model), ..Profiling::default() };
+        input.option("--memory-model", profile)
+    });
     form.tree = args.tree.clone();
     form.build = options::build(&mut input, &args.config);
     let FigureArgs { metric, counter, phase, function, cost } = &args.figure;

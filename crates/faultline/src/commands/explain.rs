@@ -58,9 +58,14 @@ fn only_two(
 
 fn explain_counter(name: &str) -> Result<ExitCode, Failure> {
     if let Some(cost) = Class::ALL.map(Class::cost).iter().find(|cost| is_row_of(cost, name)) {
-        let what = match Class::named(&cost.name).is_some_and(Class::is_transfer) {
-            true => "lines of memory that CPUs take from each other (docs/exact-mode.md)",
-            false => "a class of the kernel's instructions",
+        let what = match Class::named(&cost.name) {
+            Some(class) if class.is_transfer() => {
+                "lines of memory that CPUs take from each other (docs/exact-mode.md)"
+            }
+            Some(class) if class.is_miss() => {
+                "misses in a model of caches and TLBs (docs/memory-model.md)"
+            }
+            _ => "a class of the kernel's instructions",
         };
         print(&format!(
             "{}: {}, which exact mode counts by function: `faultline explain BASE NEW --cost {}`\n",

@@ -77,7 +77,8 @@ pub fn build(input: &mut Input, args: &ConfigArgs) -> BuildForm {
 
 /// Adds the options of exact mode and of profiles to a form, which comes from a file or from other options.
 pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<FileForm, Failure> {
-    let ExactArgs { mode, seeds, profile, lines, verify, keep_going, jobs, count } = args;
+    let ExactArgs { mode, seeds, profile, memory_model, lines, verify, keep_going, jobs, count } =
+        args;
     let mode = mode.map_or(form.mode, Mode::from);
     if mode.is_measured() && form.mode == Mode::Exact {
         return Err(Failure::Usage("the file has mode = \"exact\": change it there".into()));
@@ -96,7 +97,7 @@ pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<File
             "--lines changed needs --again EXPERIMENT, whose boots say which functions ran";
         return Err(Failure::Usage(message.into()));
     }
-    if !profile.is_empty() || !lines.is_empty() {
+    if !profile.is_empty() || memory_model.is_some() || !lines.is_empty() {
         let described = form.profile.map_or(Profiling::default(), |it| it.into_inner());
         let asked = args.profiling(described);
         if profile.contains(&ProfileArg::Lines) && asked.lines.is_empty() {
@@ -104,7 +105,9 @@ pub fn exact(input: &mut Input, args: &ExactArgs, form: FileForm) -> Result<File
                 "--profile lines needs --lines FUNCTION,...: the functions whose lines are counted";
             return Err(Failure::Usage(message.into()));
         }
-        form.profile = Some(input.option("--profile", asked));
+        let is_model = profile.is_empty() && memory_model.is_some();
+        let option = if is_model { "--memory-model" } else { "--profile" };
+        form.profile = Some(input.option(option, asked));
     }
     Ok(form)
 }

@@ -136,7 +136,8 @@ pub fn plan(
     if options.verify {
         text.push_str("verify: each boot twice\n");
     }
-    let Profiling { accesses, stacks, transfers, ref lines, .. } = experiment.profile;
+    let Profiling { accesses, stacks, transfers, ref memory_model, ref lines, .. } =
+        experiment.profile;
     for (is_wanted, what) in [
         (accesses, "loads and stores"),
         (stacks, "call paths"),
@@ -145,6 +146,9 @@ pub fn plan(
         if is_wanted {
             let _ = writeln!(text, "profile: {what}");
         }
+    }
+    if let Some(model) = memory_model {
+        let _ = writeln!(text, "memory model: {}", escape(&model.name));
     }
     if !lines.is_empty() {
         let _ = writeln!(text, "profile: lines of {}", lines.join(", "));

@@ -148,6 +148,7 @@ fn an_exact_machine_with_its_plugin() {
             stacks: true,
             each: false,
             turn: Some(1000),
+            memory_model: None,
             transfers: None,
             switch: Some(Switch { address: 0xffff_ffff_8100_2000, tgid: 2456, comm: 3032 }),
             functions: vec![],

@@ -74,6 +74,7 @@ fn exact(directory: &Path, clock: &str, plugin: bool) -> Exact {
         stacks: true,
         each: false,
         turn: None,
+        memory_model: None,
         transfers: None,
         switch: None,
         functions: vec![7, 8],

@@ -150,10 +150,17 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
         return fault(figure.span(), "phase, function and cost need exact mode", hint);
     }
     if let Some(cost) = &wanted.cost {
-        let counted = exact_cost::Counted { transfers: true, ..Default::default() };
+        let misses = experiment.profile.memory_model.is_some();
+        let counted = exact_cost::Counted { transfers: true, misses, ..Default::default() };
         let table = exact_cost::table_with_classes(experiment.machine.arch, counted);
         let costs: Vec<&str> = table.costs().iter().map(|it| &*it.name).collect();
         if !costs.contains(&&**cost.get_ref()) {
+            if Class::named(cost.get_ref()).is_some_and(Class::is_miss) {
+                let problem = format!("`{}` needs a memory model", cost.get_ref());
+                let hint =
+                    "add --memory-model skylake-2s, or profile = { memory_model = \"skylake-2s\" }";
+                return fault(cost.span(), problem, hint);
+            }
             let problem = format!("there is no cost `{}` in a search", cost.get_ref());
             return fault(cost.span(), problem, format!("there are: {}", costs.join(", ")));
         }
@@ -281,6 +288,7 @@ mod tests {
         );
         let told =
             |mode: &str, machine: &str, figure: &str| search(mode, machine, figure).unwrap_err();
+        assert!(told(exact, "1", "cost = 'l2-misses'").contains("needs a memory model"));
         let alone = "transfers of lines are counted on 2 to 64 CPUs";
         assert_eq!(told(exact, "1", "cost = 'upgrades'"), alone);
         for figure in ["cost = 'transfers'", "metric = 'transfers'"] {

@@ -120,9 +120,20 @@ pub(super) fn check_profile(form: &FileForm) -> Checked<Profiling> {
         return Ok(Profiling::default());
     };
     let mut checked = profile.get_ref().clone();
-    if form.machine.get_ref().arch() == Some(Architecture::Arm64) && !checked.lines.is_empty() {
+    let arch = form.machine.get_ref().arch();
+    if arch == Some(Architecture::Arm64) && !checked.lines.is_empty() {
         let hint = "leave them out: machines for arm64 do not keep them yet";
         return fault(profile.span(), "no lines of functions are kept on arm64", hint);
+    }
+    if let Some(model) = &checked.memory_model {
+        let hint = "docs/memory-model.md has an example, and `milan-2s` is a model that is known";
+        if let Some(problem) = model.problem() {
+            return fault(profile.span(), format!("memory model: {problem}"), hint);
+        }
+        if arch == Some(Architecture::Arm64) {
+            let hint = "leave it out, or use x86_64";
+            return fault(profile.span(), "memory models are not used on arm64 yet", hint);
+        }
     }
     match check_profiling(form.mode, &mut checked) {
         Ok(()) => Ok(checked),
@@ -140,7 +151,12 @@ pub fn check_profiling(
 ) -> Result<(), (&'static str, &'static str)> {
     profile.lines.sort();
     profile.lines.dedup();
-    let Profiling { accesses, stacks, transfers, lines, sampled, frequency } = profile;
+    let Profiling { accesses, stacks, transfers, memory_model, lines, sampled, frequency } =
+        profile;
+    if mode.is_measured() && memory_model.is_some() {
+        let hint = "leave it out, or add mode = \"exact\" or --mode exact";
+        return Err(("a memory model is only for exact mode", hint));
+    }
     if mode.is_measured() && (*accesses || *stacks || *transfers || !lines.is_empty()) {
         let hint = "use sampled = true, or add mode = \"exact\" or --mode exact";
         return Err(("accesses, stacks, transfers and lines are only for exact mode", hint));
@@ -224,6 +240,7 @@ mod tests {
         use Mode::{Exact, Measured};
         assert_eq!(said(Measured, "sampled = true\nfrequency = 250"), None);
         assert_eq!(said(Measured, ""), None);
+        assert_eq!(said(Exact, "memory_model = \"milan-2s\""), None);
         assert_eq!(said(Exact, "stacks = true\nlines = [\"do_wp_page\"]"), None);
         for (mode, keys, problem) in [
             (
@@ -242,6 +259,7 @@ mod tests {
                 "lines is not a list of at most 100 names of functions",
             ),
             (Exact, "lines = [\"\"]", "lines is not a list of at most 100 names of functions"),
+            (Measured, "memory_model = \"milan-2s\"", "a memory model is only for exact mode"),
             (Exact, "sampled = true", "sampled is only for measured mode"),
             (Measured, "frequency = 9", "frequency is only for samples"),
             (Measured, "sampled = true\nfrequency = 0", "the frequency is not from 1 to 10000"),

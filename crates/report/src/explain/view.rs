@@ -12,7 +12,7 @@ use super::cause::{Moved, ranked, remark};
 use super::headline::{phase_name, within};
 use crate::ascii::excerpt;
 use crate::document::{Block, Column, note, part, table};
-use crate::exact::{PAIRS, TRANSFERS, not_modelled};
+use crate::exact::{MISSES, MODELLED, PAIRS, TRANSFERS, not_modelled};
 use crate::words::{self, decimal, listed};
 
 /// Lays out a table with a title. The last of `heads` is the column of subjects, the others are columns of
@@ -143,7 +143,12 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
         "Left out: {} at the cuts between phases, which are the sampler's own.",
         explanation.cost.unit
     );
-    let limits = format!("Not modelled: {}.", not_modelled(explanation.arch).join(", "));
+    let class = Class::named(&explanation.cost.name);
+    let has_model = class.is_some_and(Class::is_miss);
+    let unmodelled = not_modelled(explanation.arch).iter().copied();
+    let unmodelled: Vec<&str> =
+        unmodelled.filter(|it| !has_model || !MODELLED.contains(it)).collect();
+    let limits = format!("Not modelled: {}.", unmodelled.join(", "));
     let unlined = explanation.unlined.first();
     let unlined = unlined.map(|why| format!("Not every line is named: {}.", excerpt(why)));
     let unlined = unlined.unwrap_or_default();
@@ -151,9 +156,10 @@ pub fn notes(explanation: &Explanation) -> Vec<String> {
     let measured = measured.filter(|it| !it.is_empty() && !explanation.preparation.contains(it));
     let has_several = explanation.knows_luck() && measured.count() > 1;
     let left = if has_several { LEFT_BEHIND.to_owned() } else { String::new() };
-    let lines = match Class::named(&explanation.cost.name) {
+    let lines = match class {
         Some(Class::PairTransfer) => format!("Transfers: {TRANSFERS}. Pairs: {PAIRS}."),
         Some(class) if class.is_transfer() => format!("Transfers: {TRANSFERS}."),
+        Some(class) if class.is_miss() => format!("Misses: {MISSES}."),
         _ => String::new(),
     };
     let notes =
