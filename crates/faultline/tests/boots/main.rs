@@ -21,6 +21,7 @@ mod lines;
 mod long;
 mod luck;
 mod mailbox;
+mod misses;
 mod packaged;
 mod planted;
 #[path = "../said/mod.rs"]
