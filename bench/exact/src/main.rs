@@ -1,7 +1,8 @@
 //! Measures the cost of exactness on this host: one kernel on 4 CPUs and 4 nodes, booted to a workload and through it
 //!
 //! - in exact mode, bare, with the plugin, with the plugin called at each instruction, with the plugin counting by call
-//!   path or accesses, with turns of 1,000 instructions, and with these and transfers of lines, which are not named;
+//!   path or accesses, with turns of 1,000 instructions, and with these and transfers of lines, which are not named, or misses in
+//!   a model of caches;
 //! - under multi-threaded TCG, which measured mode uses where there is no KVM.
 //!
 //! The contestants take turns, so that a host that gets slower does so for all. Prints medians of wall time and
@@ -18,7 +19,7 @@ use flight::Job;
 use flight::job::Workload;
 use kernels::Cache;
 use machine::{Emulator, Plugin, Transfers};
-use model::{Accel, Architecture, Bytes, Limits, Machine, Millis, Sampler, Topology};
+use model::{Accel, Architecture, Bytes, Limits, Machine, MemoryModel, Millis, Sampler, Topology};
 
 use crate::boot::{Bench, BootTimes, Instructions, Times};
 
@@ -45,10 +46,11 @@ enum Contestant {
     Accesses,
     Turns,
     Transfers,
+    Misses,
     Tcg,
 }
 
-const CONTESTANTS: [Contestant; 8] = [
+const CONTESTANTS: [Contestant; 9] = [
     Contestant::Exact,
     Contestant::Plugin,
     Contestant::Each,
@@ -56,6 +58,7 @@ const CONTESTANTS: [Contestant; 8] = [
     Contestant::Accesses,
     Contestant::Turns,
     Contestant::Transfers,
+    Contestant::Misses,
     Contestant::Tcg,
 ];
 
@@ -69,6 +72,7 @@ impl Contestant {
             Self::Accesses => "exact, accesses",
             Self::Turns => "exact, turns",
             Self::Transfers => "exact, transfers",
+            Self::Misses => "exact, misses",
             Self::Tcg => "TCG, multi-threaded",
         }
     }
@@ -87,7 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{}, {CPUS} CPUs, {NODES} nodes, {MEMORY}: median of {ROUNDS} boots",
         bench.kernel.release
     );
-    let mut boots: [Vec<BootTimes>; 8] = Default::default();
+    let mut boots: [Vec<BootTimes>; 9] = Default::default();
     for _ in 0..ROUNDS {
         for (contestant, boots) in CONTESTANTS.into_iter().zip(&mut boots) {
             boots.push(boot(&bench, contestant)?);
@@ -125,6 +129,9 @@ fn boot(bench: &Bench, contestant: Contestant) -> Result<BootTimes, Box<dyn Erro
             let homes = bench.topology.homes();
             let transfers = Some(Transfers { homes, ..Transfers::default() });
             Plugin { turn: Some(TURN), transfers, ..plugin }
+        }
+        Contestant::Misses => {
+            Plugin { turn: Some(TURN), memory_model: MemoryModel::named("skylake-2s"), ..plugin }
         }
     };
     bench.exact(Some(plugin))
@@ -167,7 +174,7 @@ fn job(topology: Topology) -> Result<Job, Box<dyn Error>> {
     Ok(Job { workloads: vec![workload], sampler: Sampler::default(), ..Job::default() })
 }
 
-fn print_times(taken: &[BootTimes; 8], instructions: Instructions) {
+fn print_times(taken: &[BootTimes; 9], instructions: Instructions) {
     println!("{:<20} {:>26} {:>27}", "", "to the workload", "from there to power-off");
     let columns = format!("{:>8} {:>8} {:>8}", "wall s", "CPU s", "M i/s");
     println!("{:<20} {columns} {columns}", "");
@@ -184,8 +191,8 @@ fn print_times(taken: &[BootTimes; 8], instructions: Instructions) {
     }
 }
 
-fn print_ratios(taken: &[BootTimes; 8]) {
-    let [exact, plugin, each, stacks, accesses, turns, transfers, tcg] = taken;
+fn print_ratios(taken: &[BootTimes; 9]) {
+    let [exact, plugin, each, stacks, accesses, turns, transfers, misses, tcg] = taken;
     let pairs = [
         ("exact / TCG", exact, tcg),
         ("plugin / exact", plugin, exact),
@@ -194,6 +201,7 @@ fn print_ratios(taken: &[BootTimes; 8]) {
         ("accesses / exact", accesses, exact),
         ("turns / plugin", turns, plugin),
         ("transfers / turns", transfers, turns),
+        ("misses / turns", misses, turns),
     ];
     for (name, of, to) in pairs {
         let cells = |of: Times, to: Times| {
