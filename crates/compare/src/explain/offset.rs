@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::loops::are_one_loop;
-use super::rename::{are_names_alike, is_profiled};
+use super::rename::{are_names_alike, is_profiled, share_words};
 use super::{Code, Path};
 
 /// Two functions with similar names, and a function and a callee that only one side executed, are taken as one if their
@@ -52,6 +52,14 @@ impl Around<'_> {
     }
 }
 
+impl Around<'_> {
+    /// Whether two functions have the same callers and call nothing.
+    fn is_leaf_beside(&self, other: &Self) -> bool {
+        let is_leaf = self.callees.is_empty() && other.callees.is_empty();
+        is_leaf && !self.callers.is_empty() && self.callers == other.callers
+    }
+}
+
 /// Fewest callees that two functions in the same place have in common.
 const MANY: usize = 2;
 
@@ -83,21 +91,27 @@ pub fn surroundings<'a>(paths: &[&'a Path], own: &BTreeMap<&'a str, [f64; 2]>) -
 /// Whether two functions whose changes are opposite are one.
 type Rule<'a> = &'a dyn Fn(&OwnCost, &OwnCost) -> bool;
 
-/// Takes functions whose changes offset each other as one. Names decide first: two with similar names that only one side
-/// executed each, two loops that do the same, or two whose names differ in underscores at their ends, in `_noprof`, or as
-/// arm64's names of alternatives do. Then calls do: two that only one side executed each in the same place, and a function that both sides executed, with one
-/// that it alone calls on one side, as if it were inlined on the other side. Both are about as large. Equal sizes alone
-/// are no evidence. The largest change is first.
+/// Takes functions whose changes offset each other as one. Names decide first: two whose names differ in underscores at
+/// their ends, in `_noprof`, or as arm64's names of alternatives do, those that only one side executed before others. Then
+/// two with similar names that only one side executed each, or two loops that do the same. Then calls do: two that only
+/// one side executed each in the same place, and a function that both sides executed, with one that it alone calls on one
+/// side, as if it were inlined on the other side. Both are about as large. Equal sizes alone are no evidence. The largest
+/// change is first.
 pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
     let is_near = |one: &OwnCost, other: &OwnCost| do_offset(change(one), change(other));
-    let is_renamed = |one: &OwnCost, other: &OwnCost| {
-        let is_by_name = || are_names_alike(&one.name, &other.name) && is_near(one, other);
+    let has_same_name = |one: &OwnCost, other: &OwnCost| {
         one.name.trim_matches('_') == other.name.trim_matches('_')
             || is_profiled(&one.name, &other.name)
             || is_alternative(&one.name, &other.name)
-            || (is_moved(one, other) && (are_one_loop(&one.name, &other.name) || is_by_name()))
+    };
+    let kept_name =
+        |one: &OwnCost, other: &OwnCost| is_moved(one, other) && has_same_name(one, other);
+    let is_renamed = |one: &OwnCost, other: &OwnCost| {
+        let is_by_name = || are_names_alike(&one.name, &other.name) && is_near(one, other);
+        let is_one = || are_one_loop(&one.name, &other.name) || is_by_name();
+        has_same_name(one, other) || is_moved(one, other) && is_one()
     };
     let calls = |one: &OwnCost, other: &OwnCost| {
         let around = around.get(&*other.name);
@@ -106,14 +120,17 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     let is_successor = |one: &OwnCost, other: &OwnCost| {
         let both = [one, other].map(|it| around.get(&*it.name));
         let is_same_place = matches!(both, [Some(one), Some(other)] if one.is_same_place(other));
-        is_moved(one, other) && is_same_place && is_near(one, other)
+        // Functions that call nothing have words in common instead.
+        let is_leaf = || matches!(both, [Some(one), Some(other)] if one.is_leaf_beside(other));
+        let is_one = is_same_place || (is_leaf() && share_words(&one.name, &other.name));
+        is_moved(one, other) && is_one && is_near(one, other)
     };
     let is_inlined = |one: &OwnCost, other: &OwnCost| {
         (calls(one, other) || calls(other, one)) && is_near(one, other)
     };
     let mut alone = parts;
     let mut all = Vec::new();
-    for is_one in [&is_renamed as Rule<'_>, &is_successor, &is_inlined] {
+    for is_one in [&kept_name as Rule<'_>, &is_renamed, &is_successor, &is_inlined] {
         let (joined, rest) = pairs(alone, is_one);
         all.extend(joined);
         alone = rest;
@@ -213,6 +230,9 @@ mod tests {
             ("mod_node_page_state", [0.0, 100.0]),
             ("kmem_cache_alloc", [497.0, 0.0]),
             ("kmem_cache_alloc_noprof", [0.0, 230.0]),
+            ("mod_state", [0.0, 19.0]),
+            ("__mod_state", [19.0, 0.0]),
+            ("mod_group_state", [0.0, 21.0]),
             ("memset", [39.0, 4.0]),
             ("__pi_memset_generic", [0.0, 71.0]),
         ];
@@ -225,9 +245,11 @@ mod tests {
             ("__pi_memset_generic+memset", 36.0),
             ("both", -30.0),
             ("other", 30.0),
+            ("mod_group_state", 21.0),
             ("count+__count", 20.0),
             ("gone", -7.0),
             ("new", 2.0),
+            ("__mod_state+mod_state", 0.0),
         ];
         let expected = expected.map(|(names, change)| (names.to_owned(), change));
         assert_eq!(joined(&parts, &Surroundings::new()), expected);
@@ -270,6 +292,21 @@ mod tests {
             ("walk", -10.0),
             ("found", 5.0),
         ];
+        let expected = expected.map(|(names, change)| (names.to_owned(), change));
+        assert_eq!(joined_in(&paths), expected);
+    }
+
+    /// A leaf that has a successor of its caller is not inlined into that caller.
+    #[test]
+    fn leaves_of_one_caller_with_common_words_are_one() {
+        let paths = [
+            path("kernel free", 1000.0, 1065.0),
+            path("kernel free get_block_flags_mask", 310.0, 0.0),
+            path("kernel free get_block_type", 0.0, 230.0),
+            path("kernel free other_leaf", 0.0, 240.0),
+        ];
+        let expected =
+            [("other_leaf", 240.0), ("get_block_flags_mask+get_block_type", -80.0), ("free", 65.0)];
         let expected = expected.map(|(names, change)| (names.to_owned(), change));
         assert_eq!(joined_in(&paths), expected);
     }

@@ -110,6 +110,11 @@ pub fn are_names_alike(one: &str, other: &str) -> bool {
     are_enough(shared, longer) && shared + 1 >= longer
 }
 
+/// Whether two names share as many words as a rename keeps at least.
+pub fn share_words(one: &str, other: &str) -> bool {
+    shared(&words(one), &words(other)) >= SHARED
+}
+
 fn are_enough(shared: usize, longer: usize) -> bool {
     shared >= longer.max(1) || (shared >= SHARED && 2 * shared > longer)
 }

@@ -12,6 +12,8 @@ use crate::words::{self, Of};
 
 /// Most loops that copy and clear memory that are named.
 const MAX_LOOPS: usize = 2;
+/// The instructions of loops that clear and copy as much memory on both sides differ by less than this share.
+const NOTABLE: f64 = 0.1;
 /// Least share of a change, in either direction, at which such parts are mentioned.
 const LEAST: f64 = 0.05;
 
@@ -26,8 +28,8 @@ pub fn sentences<'a>(
     let is_counted = explanation.cost.name == INSTRUCTIONS;
     headlines.filter(move |_| is_counted).flat_map(move |it| {
         let section = explanation.section(Some(&it.phase));
-        let section = section.filter(|it| it.totals.kernel.beyond_luck() == Some(true));
         let loops = section.filter(|_| has_loops(it));
+        let section = section.filter(|it| it.totals.kernel.beyond_luck() == Some(true));
         let landings = section.and_then(|section| landings(section, &it.phase));
         let locks = section.and_then(|section| locks::sentence(section, &it.phase));
         let loops = loops.and_then(|section| without_loops(section, &it.phase));
@@ -99,10 +101,20 @@ fn without_loops(section: &Section, phase: &str) -> Option<String> {
         changed.iter().fold([0.0; 2], |[base, new], (_, it)| [base + it.base, new + it.new]);
     let names = few(MAX_LOOPS, changed.iter().map(|it| it.0)).join(", ");
     let without = without(section, [base, new], 2, "")?;
-    ((new - base).abs() >= LEAST * section.totals.kernel.change().abs()).then(|| {
+    // They can also hide a change of the rest.
+    let kernel = section.totals.kernel;
+    let left = kernel.change() - (new - base);
+    let is_told =
+        kernel.beyond_luck() == Some(true) || kernel.floor.is_some_and(|floor| left.abs() > floor);
+    let other = match (new - base).abs() >= NOTABLE * base.max(new) {
+        true if new < base => " Less memory is cleared or copied now, unless it is done otherwise.",
+        true => " More memory is cleared or copied now, unless it was done otherwise.",
+        false => "",
+    };
+    (is_told && (new - base).abs() >= LEAST * kernel.change().abs()).then(|| {
         format!(
             "Phase {}: loops that copy and clear memory ({names}) take {} instructions before, {} now. A real machine \
-             usually does their work by fast string instructions. Without them: {without}.",
+             usually does their work by fast string instructions. Without them: {without}.{other}",
             phase_name(phase),
             words::figure(base, 0),
             words::figure(new, 0),

@@ -18,6 +18,8 @@ use crate::words;
 
 /// Most functions that are named because their code differs.
 const MAX_CAUSES: usize = 5;
+/// Least share of a change, in percent, of the functions that differ in one instrumentation at which it is told.
+const MENTIONED: f64 = 5.0;
 
 /// Returns a sentence on the executed functions whose code differs, with the change of each. Functions
 /// whose change is beyond luck come first. Two that may be one function, or that offset each other, have the change of
@@ -40,7 +42,7 @@ pub fn causes(section: &Section, unit: &str, moved: &Moved<'_>) -> Option<String
             "{}; own {unit}: {}.{}",
             counted(many, marked, &within(section)),
             largest(many, section, moved).join(", "),
-            differ_in_instrumentation(many).unwrap_or_default()
+            differ_in_instrumentation(many, &section.totals.kernel).unwrap_or_default()
         )),
     }
 }
@@ -163,15 +165,19 @@ pub fn differing(section: &Section) -> Option<String> {
         _ => String::new(),
     };
     (marked > 0).then(|| {
-        let instrumented = differ_in_instrumentation(&causes).unwrap_or_default();
+        let instrumented =
+            differ_in_instrumentation(&causes, &section.totals.kernel).unwrap_or_default();
         format!("{}{named}.{instrumented}", counted(&causes, marked, ""))
     })
 }
 
-/// Names a function, with what its difference in code comes from, as far as that is known.
+/// Names a function, with what its difference in code comes from, as far as that is known. One that a side did not execute
+/// can be another function of the same name there.
 fn with_origin(it: &Contribution) -> String {
     let name = excerpt(&it.subject.to_string());
-    let parts: Vec<_> = origin(it).into_iter().chain(instrumented(&it.instrumentation)).collect();
+    let is_on_both = it.calls.as_ref().is_none_or(|calls| calls.only.is_none());
+    let instrumented = instrumented(&it.instrumentation).filter(|_| is_on_both);
+    let parts: Vec<_> = origin(it).into_iter().chain(instrumented).collect();
     if parts.is_empty() { name } else { format!("{name} ({})", parts.join(", ")) }
 }
 
@@ -190,21 +196,40 @@ fn executed(it: &Contribution, kernel: &Difference) -> String {
     format!("{name}, {entries}{cost}; {} in all{share}", words::signed(change, 0))
 }
 
-/// Says how many functions differ in instrumentation, and in which; `None` if there are none.
-fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
+/// Says how many functions differ in instrumentation, in which, and their share of the change of the `kernel` if that is no
+/// luck; `None` if there are none.
+fn differ_in_instrumentation(causes: &[&Contribution], kernel: &Difference) -> Option<String> {
     let kinds = |it: &Contribution| &it.instrumentation.gained | &it.instrumentation.lost;
-    let them = causes.iter().map(|it| kinds(it)).filter(|kinds| !kinds.is_empty());
+    let them = causes.iter().map(|it| (kinds(it), it.instructions.change()));
+    let them = them.filter(|(kinds, _)| !kinds.is_empty());
     let number = them.clone().count();
-    let mut kinds = BTreeMap::<&str, usize>::new();
-    them.flatten().for_each(|kind| *kinds.entry(kind).or_default() += 1);
-    let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
-    let named = kinds.iter().map(|(kind, number)| format!("{kind} ({number})"));
+    let mut kinds = BTreeMap::<&str, (usize, f64)>::new();
+    for (of, change) in them {
+        for kind in of {
+            let (number, sum) = kinds.entry(kind).or_default();
+            (*number, *sum) = (*number + 1, *sum + change);
+        }
+    }
+    let mut kinds: Vec<(&str, (usize, f64))> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, (number, _))| std::cmp::Reverse(*number));
+    let share = |sum: f64| {
+        let share = 100.0 * sum / kernel.change();
+        let is_told = kernel.beyond_luck() == Some(true) && share >= MENTIONED;
+        is_told.then(|| format!(", with {} % of the change", words::decimal(Some(share), 1)))
+    };
+    let named = kinds.iter().map(|(kind, (number, sum))| {
+        format!("{kind} ({number}{})", share(*sum).unwrap_or_default())
+    });
     let named = named.collect::<Vec<_>>().join(", ");
     let verb = if number == 1 { "differs" } else { "differ" };
     let [number, of] = [number, of_both(causes).len()].map(|it| grouped(&it.to_string()));
-    (!kinds.is_empty())
-        .then(|| format!(" {number} of these {of} functions {verb} in instrumentation: {named}."))
+    let part = match kinds.iter().any(|(_, (_, sum))| share(*sum).is_some()) {
+        true => " Instrumentation is only a part of that.",
+        false => "",
+    };
+    (!kinds.is_empty()).then(|| {
+        format!(" {number} of these {of} functions {verb} in instrumentation: {named}.{part}")
+    })
 }
 
 /// Names the line at which the code of a function differs, with the change of the function.

@@ -222,7 +222,7 @@ fn counted(
     let by = exact::change(row, column, 1).unwrap_or_else(|| "from no".to_owned());
     let workload = clip(&table.workload);
     let with = patch.map_or_else(|| format!("{new} than with {base}"), str::to_owned);
-    let without = exact::change_without_loops(row, column, 1, "without copy loops");
+    let without = exact::change_without_loops(row, column, 1, "without clearing and copying");
     let without: Vec<String> = without.into_iter().chain(without_landings).collect();
     let without = match without.is_empty() {
         true => String::new(),
