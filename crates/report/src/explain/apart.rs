@@ -1,6 +1,8 @@
 //! Sentences on parts of a change that a reader must tell apart: instructions of IBT, loops that copy and clear memory, for
 //! which a real machine usually has fast string instructions, and waiting for locks.
 
+use std::collections::BTreeMap;
+
 use code::{IBT, Instrumentation};
 use compare::{Contribution, Difference, Explanation, Headline, Section, Subject, is_copy_loop};
 use model::INSTRUCTIONS;
@@ -90,6 +92,25 @@ fn without(
     Some(format!("{change}{words}{}", if is_luck { ", which may be luck" } else { "" }))
 }
 
+/// Says whether loops of one kind, which take as many instructions for each byte, cleared or copied more or less memory. The
+/// change of others can come from another way to do it.
+fn volume(loops: &[(&str, Difference)]) -> &'static str {
+    let mut kinds = BTreeMap::<&str, [f64; 2]>::new();
+    for (name, it) in loops {
+        // Newer kernels clear several pages by the same loop (arch/x86/lib/clear_page_64.S).
+        let kind = if *name == "__clear_pages_unrolled" { "clear_page_orig" } else { name };
+        let [base, new] = kinds.entry(kind).or_default();
+        (*base, *new) = (*base + it.base, *new + it.new);
+    }
+    let alike = kinds.values().filter(|it| !it.contains(&0.0));
+    let [base, new] = alike.fold([0.0; 2], |[base, new], it| [base + it[0], new + it[1]]);
+    match (new - base).abs() >= NOTABLE * base.max(new) {
+        true if new < base => ": they clear or copy less memory",
+        true if new > base => ": they clear or copy more memory",
+        _ => "",
+    }
+}
+
 fn without_loops(section: &Section, phase: &str) -> Option<String> {
     let own = section.contributions.iter().filter_map(|it| match &it.subject {
         Subject::Function { name, .. } if is_copy_loop(name) => Some((&**name, it.instructions)),
@@ -106,15 +127,11 @@ fn without_loops(section: &Section, phase: &str) -> Option<String> {
     let left = kernel.change() - (new - base);
     let is_told =
         kernel.beyond_luck() == Some(true) || kernel.floor.is_some_and(|floor| left.abs() > floor);
-    let other = match (new - base).abs() >= NOTABLE * base.max(new) {
-        true if new < base => " Less memory is cleared or copied now, unless it is done otherwise.",
-        true => " More memory is cleared or copied now, unless it was done otherwise.",
-        false => "",
-    };
+    let other = volume(&changed);
     (is_told && (new - base).abs() >= LEAST * kernel.change().abs()).then(|| {
         format!(
-            "Phase {}: loops that copy and clear memory ({names}) take {} instructions before, {} now. A real machine \
-             usually does their work by fast string instructions. Without them: {without}.{other}",
+            "Phase {}: loops that copy and clear memory ({names}) take {} instructions before, {} now{other}. A real machine \
+             usually does their work by fast string instructions. Without them: {without}.",
             phase_name(phase),
             words::figure(base, 0),
             words::figure(new, 0),

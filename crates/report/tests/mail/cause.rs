@@ -178,7 +178,7 @@ fn loops_that_a_real_machine_does_not_run_are_named() {
     it.headlines = vec![headline(&phase, 2000.0, None)];
     let said = common::words(&report::headlines(&[it]));
     let words = format!(
-        "Phase {phase}: loops that copy and clear memory (clear_page_orig) take 44,999,269 instructions before, 54,627,686 now. A \
+        "Phase {phase}: loops that copy and clear memory (clear_page_orig) take 44,999,269 instructions before, 54,627,686 now: they clear or copy more memory. A \
          real machine usually does their work by fast string instructions. Without them: "
     );
     assert!(said.contains(&words), "{said}");
