@@ -246,14 +246,14 @@ fn judged(comparison: &Comparison) -> Vec<JudgedRow<'_>> {
     columns.flat_map(of).collect()
 }
 
-/// Returns the finding that the subject names. Columns with the fewest changed settings come first, then regressions.
+/// Returns the finding that the subject names. Columns with the fewest changed axes come first, then regressions.
 /// `None` if nothing changed.
 fn first<'a, 'b>(
     comparison: &Comparison,
     results: &Results<'_>,
     found: &'b [JudgedRow<'a>],
 ) -> Option<&'b JudgedRow<'a>> {
-    let far = |it: &JudgedRow<'_>| settings_changed(results, &comparison.variants[it.column].name);
+    let far = |it: &JudgedRow<'_>| axes_changed(results, &comparison.variants[it.column].name);
     let kinds = [Verdict::Regression, Verdict::Improvement];
     let nearest = found.iter().filter(|it| kinds.contains(&it.verdict)).map(far).min()?;
     let of = |verdict| {
@@ -273,16 +273,18 @@ pub fn leading(comparison: &Comparison, results: &Results<'_>) -> Option<[String
 /// The axis of a matrix that has the kernels.
 const KERNEL: &str = "kernel";
 
-/// Returns the number of axes but the kernel's on which a variant differs from the baseline. Two kernels with one
-/// setting are compared before other settings are.
-fn settings_changed(results: &Results<'_>, variant: &str) -> usize {
+/// Returns the number of axes but the kernel's on which a variant differs from the baseline, and whether it does on the
+/// kernel's. Two kernels with one setting are compared before other settings are, and these on one kernel before two.
+fn axes_changed(results: &Results<'_>, variant: &str) -> (usize, bool) {
     let axes = |it: &VariantBoots<'_>| &*results.reading.variant(it.variant).axes;
     let base = results.variants.first().map(axes).unwrap_or_default();
     let own = results.column(variant).map(axes).unwrap_or_default();
     let changed = |(name, value): &&(String, String)| {
-        name != KERNEL && base.iter().any(|(other, it)| other == name && it != value)
+        base.iter().any(|(other, it)| other == name && it != value)
     };
-    own.iter().filter(changed).count()
+    let (kernel, settings): (Vec<_>, Vec<_>) =
+        own.iter().filter(changed).partition(|(name, _)| name == KERNEL);
+    (settings.len(), !kernel.is_empty())
 }
 
 /// Returns the finding that the subject names: the one with the largest gain on the first metric of the
