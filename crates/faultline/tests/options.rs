@@ -3,7 +3,7 @@
 mod said;
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
@@ -164,6 +164,17 @@ fn options_that_contradict_each_other_are_refused() {
         let error = setup.refused(arguments);
         assert!(error.contains(why), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn an_experiment_can_come_from_a_pipe() {
+    let setup = Setup::new("boots = 2");
+    let of_file = setup.faultline(&["run", text(&setup.file), "--dry-run"]).expect(0);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(&fs::read(&setup.file).unwrap()).unwrap();
+    drop(writer);
+    let mut command = setup.command(&["run", "/dev/stdin", "--dry-run"]);
+    assert_eq!(Said::of(command.stdin(reader)).expect(0).out, of_file.out);
 }
 
 #[test]

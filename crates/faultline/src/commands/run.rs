@@ -178,16 +178,20 @@ pub fn scratch(store: &Path) -> PathBuf {
 
 /// The form of an experiment file.
 pub fn of_file(path: &Path) -> Result<(Input, FileForm), Failure> {
-    let text =
-        text::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    Ok(Input::file(path, text)?)
+    Ok(Input::file(path, text_of(path)?)?)
+}
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    text::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
 /// The experiment that a file or the options describe, or one for each architecture.
 fn described(args: &RunArgs) -> Result<Vec<Request>, Failure> {
-    let form = || match &args.experiment {
-        Some(path) => of_file(path),
-        None => without_file(args),
+    // A file is read once, because it can be a pipe.
+    let text = args.experiment.as_deref().map(text_of).transpose()?;
+    let form = || match (&args.experiment, &text) {
+        (Some(path), Some(text)) => Ok(Input::file(path, text.clone())?),
+        _ => without_file(args),
     };
     let (_, asked) = form()?;
     let for_one = |arch| {
