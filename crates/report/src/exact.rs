@@ -54,7 +54,7 @@ pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
     (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes().collect::<Vec<_>>()))
 }
 
-/// What memory models model of what exact mode does not model.
+/// What exact mode does not model, and a memory model does.
 pub const MODELLED: [&str; 2] = ["caches", "TLBs"];
 
 /// What numbers of transfers of lines do not show.

@@ -12,9 +12,9 @@ use super::tally::{Identity, Tally};
 use super::{Headline, Path, Paths};
 use crate::Difference;
 
-/// Work is another one if the number of a call has at least this share of the change, and the margin of the phase.
+/// Work is another one if the number of a call has at least this share of the change.
 const NOTABLE: f64 = 0.05;
-/// A share of a phase's instructions that never matters: a call more or less is notable in a small change.
+/// It must have at least this share of the phase too: one call more can be most of a small change.
 const MARGIN: f64 = 0.01;
 
 /// A system call or an exception in one phase.

@@ -173,13 +173,13 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
         // Figures of all calls of a function say nothing of a call that changed otherwise, but for one that changed in
         // the same direction wherever it is called.
         let of_call = |call: Call<'_, '_>| {
-            let more =
-                |it: &Holder| (it.instructions[1] - it.instructions[0]) / call.change() - 1.0;
-            let is_its = |it: &Holder| (more(it) * call.change() / all).abs() <= REST;
+            let more = |it: &Holder| it.instructions[1] - it.instructions[0] - call.change();
+            let is_its = |it: &Holder| more(it).abs() <= REST * all.abs();
+            let is_larger = |it: &Holder| more(it) * call.change() > 0.0;
             let own = Some(holder(section, call, kernel)).filter(is_its);
-            own.or_else(|| {
-                Some(of_calls(section, call.name(), None, kernel)).filter(|it| more(it) > 0.0)
-            })
+            let everywhere =
+                || Some(of_calls(section, call.name(), None, kernel)).filter(is_larger);
+            own.or_else(everywhere)
         };
         let parts = inner.filter_map(of_call).collect();
         let mut parts = each_once(joined(section, kernel, parts));

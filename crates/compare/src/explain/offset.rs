@@ -50,9 +50,7 @@ impl Around<'_> {
         let (callees, do_alike) = share(&self.callees, &other.callees);
         alike && callers > 0 && do_alike && callees >= MANY
     }
-}
 
-impl Around<'_> {
     /// Whether two functions have the same callers and call nothing.
     fn is_leaf_beside(&self, other: &Self) -> bool {
         let is_leaf = self.callees.is_empty() && other.callees.is_empty();

@@ -20,8 +20,8 @@ const NOTABLE: f64 = 0.1;
 const LEAST: f64 = 0.05;
 
 /// Returns sentences on the changes of these phases: which part of it is IBT, the change without loops that clear and copy
-/// memory, if `has_loops`, and locks that were waited for. There are none for a phase if these parts are small, it is not beyond luck, or the cost is
-/// another one than instructions.
+/// memory, if `has_loops`, and locks that were waited for. There are none for a phase if these parts are small, or the cost
+/// is another one than instructions. If its change is within luck, there is only that on loops, where they hide a change.
 pub fn sentences<'a>(
     explanation: &'a Explanation,
     headlines: impl Iterator<Item = &'a Headline>,
@@ -122,7 +122,7 @@ fn without_loops(section: &Section, phase: &str) -> Option<String> {
         changed.iter().fold([0.0; 2], |[base, new], (_, it)| [base + it.base, new + it.new]);
     let names = few(MAX_LOOPS, changed.iter().map(|it| it.0)).join(", ");
     let without = without(section, [base, new], 2, "")?;
-    // They can also hide a change of the rest.
+    // They can hide a change of the rest.
     let kernel = section.totals.kernel;
     let left = kernel.change() - (new - base);
     let is_told =
@@ -130,8 +130,8 @@ fn without_loops(section: &Section, phase: &str) -> Option<String> {
     let other = volume(&changed);
     (is_told && (new - base).abs() >= LEAST * kernel.change().abs()).then(|| {
         format!(
-            "Phase {}: loops that copy and clear memory ({names}) take {} instructions before, {} now{other}. A real machine \
-             usually does their work by fast string instructions. Without them: {without}.",
+            "Phase {}: loops that copy and clear memory ({names}) take {} instructions before, {} now{other}. A real \
+             machine usually does their work by fast string instructions. Without them: {without}.",
             phase_name(phase),
             words::figure(base, 0),
             words::figure(new, 0),

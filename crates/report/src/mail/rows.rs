@@ -175,10 +175,9 @@ fn counted(comparison: &Comparison, explained: &[Explained], shown: &[Shown<'_>]
     let is_other = |it: &Shown<'_>, column| {
         work::other(explained, comparison, (it.table, it.row), column).is_some()
     };
-    let judged = |it: &Shown<'_>, column| judged(it.row, column);
     let table = match comparison.variants.len() {
-        2 => of_two(comparison, shown, judged).into(),
-        _ => of_several(comparison, shown, judged),
+        2 => of_two(comparison, shown).into(),
+        _ => of_several(comparison, shown),
     };
     let columns = 1..comparison.variants.len();
     let others = shown.iter().filter(|it| columns.clone().any(|column| is_other(it, column)));
@@ -241,11 +240,7 @@ fn evidence() -> [Column; 3] {
 }
 
 /// Lays out the table of two variants, a line for each phase.
-fn of_two(
-    comparison: &Comparison,
-    shown: &[Shown<'_>],
-    judged: impl Fn(&Shown<'_>, usize) -> Option<[String; 3]>,
-) -> [Block; 2] {
+fn of_two(comparison: &Comparison, shown: &[Shown<'_>]) -> [Block; 2] {
     let names = [0, 1].map(|column| &*comparison.variants[column].name);
     let is_short = names.iter().all(|name| name.len() <= MAX_NAME);
     let heads = if is_short { names } else { ["before", "now"] };
@@ -257,7 +252,7 @@ fn of_two(
     let columns = [Column::words("phase")].into_iter().chain(figures).chain(evidence());
     let lines = shown.iter().filter_map(|it| {
         let values = [value(it.row, 0), value(it.row, 1)].into_iter();
-        Some([phase(comparison, it)].into_iter().chain(values).chain(judged(it, 1)?).collect())
+        Some([phase(comparison, it)].into_iter().chain(values).chain(judged(it.row, 1)?).collect())
     });
     [
         title(comparison, &which),
@@ -267,15 +262,11 @@ fn of_two(
 
 /// Lays out the table of several variants, a line for each variant in each phase. The baseline is the first one. Long
 /// names get a table for each phase.
-fn of_several(
-    comparison: &Comparison,
-    shown: &[Shown<'_>],
-    judged: impl Fn(&Shown<'_>, usize) -> Option<[String; 3]>,
-) -> Vec<Block> {
+fn of_several(comparison: &Comparison, shown: &[Shown<'_>]) -> Vec<Block> {
     let lines = |it: &Shown<'_>| -> Vec<Vec<String>> {
         let variants = comparison.variants.iter().enumerate();
         let line = |(column, variant): (usize, &VariantOutcomes)| {
-            let judged = if column == 0 { Vec::new() } else { judged(it, column)?.into() };
+            let judged = if column == 0 { Vec::new() } else { judged(it.row, column)?.into() };
             let own = [escape(&variant.name), value(it.row, column)];
             Some(own.into_iter().chain(judged).collect())
         };
