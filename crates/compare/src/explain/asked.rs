@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernelfiles::entry;
+use serde::Serialize;
 
 use super::calls;
 use super::paths::KERNEL;
@@ -18,7 +19,7 @@ const NOTABLE: f64 = 0.05;
 const MARGIN: f64 = 0.01;
 
 /// A system call or an exception in one phase.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Asked {
     /// Its kind and name, such as `system call clone`.
     pub name: String,

@@ -27,7 +27,7 @@ pub struct Headline {
     /// called first where no function holds it. `None` if call paths were not recorded, or one function is the answer.
     pub divided: Option<Divided>,
     /// The system calls and exceptions of the phase, the most frequent first.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
     /// What depends on the number of pages. `None` if both kernels have pages of one size, or the cost is not instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
