@@ -93,7 +93,9 @@ impl Lab {
         let begun = Instant::now();
         let mut looks =
             Looks::new((context.experiment, context.reading), summary.experiment, begun);
-        looks.announce(watch);
+        if plan.later == 0 {
+            looks.announce(watch);
+        }
         let jobs = options.side_by_side(context.experiment);
         let mut queue: VecDeque<Attempt> =
             plan.due.iter().map(|&due| Attempt { due, repeats: Repeats::default() }).collect();

@@ -86,9 +86,12 @@ pub fn check_support(
 
 /// Checks that at least one kernel can have each tracepoint of the experiment. Fails when no kernel
 /// can have one of them.
-pub fn check_tracepoints(experiment: &Experiment, kernels: &[Obtained]) -> Result<(), RunError> {
+pub fn check_tracepoints<'a>(
+    experiment: &Experiment,
+    kernels: impl IntoIterator<Item = &'a Kernel>,
+) -> Result<(), RunError> {
     let mut known: Vec<(&Kernel, Vec<String>)> = Vec::new();
-    for kernel in kernels.iter().filter(|it| it.unbuilt.is_none()).map(|it| &it.kernel) {
+    for kernel in kernels {
         let is_new = !known.iter().any(|(other, _)| other.name == kernel.name);
         if is_new && !experiment.sampler.events.is_empty() {
             known.push((kernel, kernels::tracepoints(kernel)?.unwrap_or_default()));

@@ -28,9 +28,9 @@ pub struct Due {
 
 impl Plan {
     /// Makes the schedule of an experiment, without the boots in `done`, each given as variant and
-    /// boot index. Later runs extend it to `in_all` boots of each variant.
-    pub fn of(experiment: &Experiment, in_all: u32, done: &[(String, u32)]) -> Self {
-        let slots = schedule(experiment.variants.len(), experiment.boots.max(in_all));
+    /// boot index. This run does the first `now` boots of each variant, later runs the others.
+    pub fn of(experiment: &Experiment, now: u32, done: &[(String, u32)]) -> Self {
+        let slots = schedule(experiment.variants.len(), experiment.boots);
         let done: HashSet<(&str, u32)> = done.iter().map(|(name, it)| (&**name, *it)).collect();
         let is_done = |slot: &Slot| {
             let name = &*experiment.variants[slot.variant].name;
@@ -39,8 +39,7 @@ impl Plan {
         let boots = slots.len();
         let open = (1..).zip(slots).filter(|(_, slot)| !is_done(slot));
         let open = open.map(|(number, slot)| Due { number, slot });
-        let (due, later): (Vec<Due>, Vec<Due>) =
-            open.partition(|it| it.slot.boot_index < experiment.boots);
+        let (due, later): (Vec<Due>, Vec<Due>) = open.partition(|it| it.slot.boot_index < now);
         Self { boots, later: later.len(), due }
     }
 
@@ -67,14 +66,14 @@ mod tests {
         let named = |name: &str| Variant { name: name.into(), ..Variant::default() };
         let experiment = Experiment {
             variants: ["a", "b"].map(named).into(),
-            boots: 3,
+            boots: 5,
             ..Experiment::default()
         };
         let done = [("a".to_owned(), 0), ("b".to_owned(), 0), ("b".to_owned(), 4)];
-        let plan = Plan::of(&experiment, 5, &done);
-        assert_eq!((plan.boots, plan.due.len(), plan.later), (10, 4, 3));
-        let alone = Plan::of(&experiment, 3, &done);
-        assert_eq!((alone.boots, alone.later), (6, 0));
-        assert_eq!(plan.due, alone.due);
+        let first = Plan::of(&experiment, 3, &done);
+        assert_eq!((first.boots, first.due.len(), first.later), (10, 4, 3));
+        let all = Plan::of(&experiment, 5, &done);
+        assert_eq!((all.boots, all.due.len(), all.later), (10, 7, 0));
+        assert_eq!(first.due, all.due[..4]);
     }
 }

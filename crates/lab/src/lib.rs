@@ -39,12 +39,12 @@ use plan::Request;
 use record::salvage::salvage;
 use store::{Archive, ExperimentId};
 
-use check::{check_support, check_tracepoints};
+use check::check_support;
 use context::{RunContext, RunInputs};
 use due::{Due, Plan};
 use obtain::Obtained;
 
-pub use check::check;
+pub use check::{check, check_tracepoints};
 pub use effort::time;
 pub use error::RunError;
 pub use failures::GivenUp;
@@ -87,9 +87,9 @@ pub struct RunOptions {
     /// In exact mode: the number of boots that run in parallel; `None` for as many as the host has
     /// room for.
     pub jobs: Option<u32>,
-    /// The number of boots of each variant that this run and the next ones do, if the next ones
-    /// continue this one. Plan and estimates are about all of them. `None` for those of this run.
-    pub in_all: Option<u32>,
+    /// The number of boots of each variant after which this run ends; the next ones continue it. Plan and estimates
+    /// are about all boots. `None` for all.
+    pub until: Option<u32>,
 }
 
 /// The result of a run that did not end with an error.
@@ -202,7 +202,8 @@ impl Lab {
             });
         }
         check_support(experiment, kernels, &out_of_tree)?;
-        check_tracepoints(experiment, kernels)?;
+        let built = kernels.iter().filter(|it| it.unbuilt.is_none());
+        check_tracepoints(experiment, built.map(|it| &it.kernel))?;
         context::check_lines(self, experiment, kernels, watch)?;
         let pinned = self.pinned(experiment, kernels, userspace.as_ref())?;
         if let Some(line) = known::recounted(&pinned, &*self.store)? {
@@ -215,11 +216,9 @@ impl Lab {
             false => self.store.failed(id)?.len(),
         };
         let done = known::done(&*self.store, id, options)?;
-        let in_all = options.in_all.unwrap_or(experiment.boots);
-        let mut plan = Plan::of(experiment, in_all, &done);
+        let mut plan = Plan::of(experiment, options.until.unwrap_or(experiment.boots), &done);
         if done.is_empty() {
-            let whole = Experiment { boots: in_all, ..experiment.clone() };
-            remarks(&whole).iter().for_each(|remark| watch(Progress::Message(remark)));
+            remarks(experiment).iter().for_each(|remark| watch(Progress::Message(remark)));
         }
         let open = plan.due.len() + plan.later;
         watch(Progress::Plan {

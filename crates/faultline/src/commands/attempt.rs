@@ -180,9 +180,7 @@ fn stages(
     let has_first = whole.mode == Mode::Exact && whole.variants.len() > 1;
     let early = if has_first { &[1, FIRST][..] } else { &[1] };
     for &boots in early.iter().filter(|&&boots| boots < whole.boots) {
-        let experiment = Experiment { boots, sequential: None, ..whole.clone() };
-        let stage = Request { experiment, ..request.clone() };
-        let summary = run(lab, &stage, whole, args, display)?;
+        let summary = run(lab, request, Some(boots), args, display)?;
         let kept = lab.store.boots(summary.experiment, Detail::Summary)?;
         if !has_complete(whole, &kept, 1) {
             return Ok(summary);
@@ -198,7 +196,7 @@ fn stages(
             print(&format!("{head}{}\n", report::verdicts(&analysis.comparison)))?;
         }
     }
-    run(lab, request, whole, args, display)
+    run(lab, request, None, args, display)
 }
 
 /// Whether each kernel has this number of complete boots.
@@ -273,29 +271,23 @@ fn usual_mode(
     Ok(Mode::Exact)
 }
 
-/// Does one stage of `whole`. The first one announces the boots of all stages.
+/// Does one stage: the boots of each kernel up to this number. The first one announces the boots of all stages.
 fn run(
     lab: &mut Lab,
     request: &Request,
-    whole: &Experiment,
+    until: Option<u32>,
     args: &TryArgs,
     display: &mut Display,
 ) -> Result<RunSummary, Failure> {
     // In the last stage a failure depends on the seed.
     let TryArgs { retry_failed, jobs, .. } = *args;
-    let in_all = Some(whole.boots);
     let keep_going = true;
-    let options = RunOptions { retry_failed, jobs, keep_going, in_all, ..RunOptions::default() };
-    let (is_announced, may_end) = (display.has_plan(), whole.sequential.is_some());
-    let summary = lab.run_locked(request, options, &mut |mut progress| {
-        match &mut progress {
-            Progress::Plan { .. } if is_announced => return,
-            Progress::Plan { at_most, .. } => *at_most = may_end,
-            // Of a run that may end at a look nothing is known.
-            Progress::Kept { left, .. } if may_end => *left = None,
-            _ => {}
+    let options = RunOptions { retry_failed, jobs, keep_going, until, ..RunOptions::default() };
+    let is_announced = display.has_plan();
+    let summary = lab.run_locked(request, options, &mut |progress| {
+        if !(is_announced && matches!(progress, Progress::Plan { .. })) {
+            display.show(progress);
         }
-        display.show(progress);
     });
     display.finish();
     Ok(summary?)

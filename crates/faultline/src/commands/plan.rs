@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use boot::provenance::counted_by;
 use boot::{Guest, Libraries};
 use kernels::{Cache, STANDARD_INPUT, Source};
-use lab::{GivenUp, Known, RunOptions, known, remarks};
+use lab::{GivenUp, Known, RunOptions, check_tracepoints, known, remarks};
 use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
 use plan::Request;
 use plan::schedule::schedule;
@@ -38,6 +38,7 @@ pub fn plan(
     };
     let most = if experiment.sequential.is_some() { "at most " } else { "" };
     let mut text = unbuildable(request, cache)?;
+    check_events(request, cache)?;
     text += &format!(
         "{}, {} mode: {} x {most}{}\n",
         escape(name),
@@ -165,6 +166,19 @@ pub fn plan(
         }
     });
     Ok(text)
+}
+
+/// Checks the tracepoints if the cache has all kernels. Fails when no kernel can have one of them.
+fn check_events(request: &Request, cache: &Cache) -> Result<(), Failure> {
+    let mut kernels = Vec::new();
+    for variant in &request.experiment.variants {
+        let name = &variant.kernel.name;
+        if request.build(variant).is_some() || cache.would_fetch(name)? {
+            return Ok(());
+        }
+        kernels.push(cache.obtain(name, &|_| ())?);
+    }
+    Ok(check_tracepoints(&request.experiment, &kernels)?)
 }
 
 /// A line for each variant whose source cannot be patched as asked. If another process is building a kernel, the line

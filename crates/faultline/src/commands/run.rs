@@ -67,7 +67,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
 fn run_options(args: &RunArgs) -> RunOptions {
     let ExactArgs { verify, keep_going, jobs, count, .. } = args.exact;
     let each = count == Some(CountArg::Each);
-    RunOptions { retry_failed: args.retry_failed, keep_going, verify, each, jobs, in_all: None }
+    RunOptions { retry_failed: args.retry_failed, keep_going, verify, each, jobs, until: None }
 }
 
 /// Handles Ctrl-C: prints how many boots this run stored, and exits. The machines end with this process, and the next

@@ -53,6 +53,10 @@ fn events_agree_with_the_kernels_counters() {
     let refused = bench.run(&wrong).expect(2).err;
     assert!(refused.contains("no event tlb:tlb_flsh in 6.1"), "{refused}");
     assert!(refused.contains("near names: tlb:tlb_flush"), "{refused}");
+    // The kernel is in the cache now, so a dry run knows too.
+    let file = bench.write("wrong.toml", &wrong);
+    let dry = bench.faultline(&["run", "--dry-run", file.to_str().unwrap()]).expect(2).err;
+    assert!(dry.contains("no event tlb:tlb_flsh in 6.1"), "{dry}");
 
     let (user, kernel) = ("exceptions:page_fault_user", "exceptions:page_fault_kernel");
     let events = ["page-faults", user, kernel, "tlb:tlb_flush", "context-switches", "cycles"];
