@@ -2,6 +2,7 @@
 //! log and small changes of texts.
 
 pub mod arch;
+pub mod caches;
 pub mod clock;
 pub mod kmsg;
 pub mod sys;

@@ -1,8 +1,10 @@
 //! Files for workloads to read, copy and truncate.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
+
+use guest::caches;
 
 use super::random::Random;
 use super::{Result, While};
@@ -41,16 +43,15 @@ pub fn read_all(mut file: File, block: usize) -> io::Result<u64> {
     }
 }
 
-/// Writes all dirty data back and drops all clean caches (`Documentation/admin-guide/sysctl/vm.rst`,
-/// `drop_caches`).
+/// Writes all dirty data back and drops all clean caches.
 pub fn drop_caches() -> Result<()> {
-    const FILE: &str = "/proc/sys/vm/drop_caches";
-    rustix::fs::sync();
-    fs::write(FILE, "3").while_(FILE)
+    caches::drop_caches().while_(caches::DROP_CACHES)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -15,6 +15,7 @@ use std::ffi::CString;
 use std::fs;
 use std::path::Path;
 
+use guest::caches::drop_caches;
 use guest::{cut, sys};
 use model::NoteKind;
 
@@ -55,7 +56,7 @@ impl Survey {
         remove_ipc();
         left.extend(self.mounts.restore());
         self.files.remove_others(&self.mounts);
-        drop_caches();
+        let _ = drop_caches();
         let memory = Memory::read();
         left.extend(memory.since(&self.memory));
         self.memory = memory;
@@ -105,10 +106,4 @@ fn ipc(kind: &str) -> impl Iterator<Item = i32> {
     let text = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
     let id = |line: &str| line.split_whitespace().nth(1)?.parse().ok();
     text.lines().skip(1).filter_map(id).collect::<Vec<i32>>().into_iter()
-}
-
-/// Writes dirty data back and drops clean caches (`Documentation/admin-guide/sysctl/vm.rst`, `drop_caches`).
-fn drop_caches() {
-    rustix::fs::sync();
-    let _ = fs::write("/proc/sys/vm/drop_caches", "3");
 }

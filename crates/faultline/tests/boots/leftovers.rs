@@ -76,6 +76,7 @@ int main(int count, char **words) {
     printf("events %d events\n", !lines("/tracing/events/enable", "0"));
     printf("segments %d segments\n", lines("/proc/sysvipc/shm", "600"));
     printf("free %ld KiB\n", number("/proc/meminfo", "MemFree: %ld"));
+    printf("names %ld unused\n", number("/proc/sys/fs/dentry-state", "%*d %ld"));
 }
 "#;
 
@@ -128,6 +129,14 @@ fn a_workload_finds_nothing_of_the_one_before() {
         "{} {}",
         free("before"),
         free("after")
+    );
+    // The agent reads all settings before the first workload. Seeds look up fewer names before each.
+    let names = |workload| value(boot, workload, "names-unused");
+    assert!(
+        names("before") > 600.0 && names("after") < 300.0,
+        "{} {}",
+        names("before"),
+        names("after")
     );
     let mut states = boot.notes.iter().filter_map(StatesFound::of_note);
     assert!(states.all(|found| found.states.contains(&("THP", "never"))), "{:?}", boot.notes);
