@@ -1,7 +1,7 @@
 //! Exact mode: what a boot needs besides the kernel and the initramfs.
 
 use code::Piece;
-use kernelfiles::allocators::{is_kmalloc, is_per_cpu};
+use kernelfiles::allocators::{is_per_cpu, kmalloc};
 use machine::{Exact, Plugin, Transfers};
 use model::Experiment;
 use plan::schedule::Slot;
@@ -40,15 +40,15 @@ fn transfers(experiment: &Experiment, code: &KernelCode) -> Transfers {
     let layout = memory
         .and_then(Memory::layout)
         .map(|it| [it.page, it.head, it.kind, it.slab, it.cache, it.size, it.name]);
-    let functions = |is_wanted: fn(&str) -> bool| -> Vec<u64> {
-        let all = code.symbols.functions().map(|(symbol, _)| (symbol.address, &symbol.name));
-        let parts = all.map(|(address, name)| (address, code::Symbol::of(name)));
-        let wanted = parts.filter(|(_, it)| it.piece == Piece::Whole && is_wanted(it.name));
-        wanted.map(|(address, _)| address).collect()
-    };
+    let all = code.symbols.functions().map(|(symbol, _)| (symbol.address, &symbol.name));
+    let whole = all.map(|(address, name)| (address, code::Symbol::of(name)));
+    let whole: Vec<_> = whole.filter(|(_, it)| it.piece == Piece::Whole).collect();
+    let general =
+        whole.iter().filter_map(|(address, it)| Some([*address, kmalloc(it.name)?.into()]));
+    let per_cpu_allocators = whole.iter().filter(|(_, it)| is_per_cpu(it.name));
     Transfers {
-        allocators: functions(is_kmalloc),
-        per_cpu_allocators: functions(is_per_cpu),
+        allocators: general.flatten().collect(),
+        per_cpu_allocators: per_cpu_allocators.map(|(address, _)| *address).collect(),
         homes: experiment.machine.topology.homes(),
         layout,
         per_cpu: memory.and_then(Memory::per_cpu),

@@ -282,8 +282,15 @@ pub enum Object {
     PerCpu(u64),
     /// An object of the slab cache with this number in [`Profile::caches`], at this offset.
     Slab(u32, u32),
-    /// An object of a slab cache of `kmalloc`, which was allocated by the call that returns to this address, at this offset.
-    Allocated(u64, u32),
+    /// An object of a slab cache of `kmalloc`.
+    Allocated {
+        /// Where the call that allocated it returns to.
+        site: u64,
+        /// The bytes that were asked for; 0 if that is not known.
+        size: u32,
+        /// The offset in it.
+        offset: u32,
+    },
     /// The same of per-CPU memory that was allocated.
     AllocatedPerCpu(u64, u32),
 }

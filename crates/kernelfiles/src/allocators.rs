@@ -23,9 +23,26 @@ const KMALLOC: [&str; 58] = [
 const PER_CPU: [&str; 4] =
     ["__alloc_percpu", "__alloc_percpu_gfp", "__alloc_reserved_percpu", "pcpu_alloc"];
 
-/// Whether a function, given without suffixes of compilers, returns memory of `kmalloc` or `kvmalloc`.
-pub fn is_kmalloc(function: &str) -> bool {
-    KMALLOC.contains(&without_suffix(function))
+/// Functions of [`KMALLOC`] that do not have the size as their first argument, and which one it is; 0 if none is.
+const SIZE: [(&str, u8); 6] = [
+    ("__kmalloc_cache", 3),
+    ("__kmalloc_cache_node", 4),
+    ("kmalloc_node_trace", 4),
+    ("kmalloc_trace", 3),
+    ("kmem_cache_alloc_node_trace", 4),
+    ("kmem_cache_alloc_trace", 3),
+];
+/// Parts of names of those whose size is none of the arguments, or is more than one.
+const OTHER_SIZE: [&str; 6] = ["array", "asprintf", "calloc", "devm", "dup", "realloc"];
+
+/// Whether a function, given without suffixes of compilers, returns memory of `kmalloc` or `kvmalloc`, and which of its
+/// arguments is the size, from 1; 0 if none is.
+pub fn kmalloc(function: &str) -> Option<u8> {
+    let name = without_suffix(function);
+    KMALLOC.contains(&name).then_some(())?;
+    let known = SIZE.iter().find(|(of, _)| *of == name).map(|(_, argument)| *argument);
+    let is_other = OTHER_SIZE.iter().any(|part| name.contains(part));
+    Some(known.unwrap_or(u8::from(!is_other)))
 }
 
 /// Whether a function, given without suffixes of compilers, returns per-CPU memory of the size of its first argument.
@@ -46,11 +63,14 @@ mod tests {
         for name in
             ["__kmalloc", "kmalloc_trace", "__kmalloc_cache_noprof", "__kvmalloc_node_noprof"]
         {
-            assert!(is_kmalloc(name), "{name}");
+            assert!(kmalloc(name).is_some(), "{name}");
         }
         for name in ["kmalloc_slab", "kmalloc_reserve", "kmem_cache_alloc_noprof", "kfree", ""] {
-            assert!(!is_kmalloc(name) && !is_per_cpu(name), "{name}");
+            assert!(kmalloc(name).is_none() && !is_per_cpu(name), "{name}");
         }
+        let sized = ["__kmalloc_noprof", "kmalloc_node_trace", "__kmalloc_cache_noprof", "kcalloc"];
+        assert_eq!(sized.map(kmalloc), [Some(1), Some(4), Some(3), Some(0)]);
+        assert_eq!(["kasprintf", "kmemdup_noprof", "krealloc"].map(kmalloc), [Some(0); 3]);
         let per_cpu = ["pcpu_alloc", "pcpu_alloc_noprof", "__alloc_percpu", "pcpu_alloc_area"];
         assert_eq!(per_cpu.map(is_per_cpu), [true, true, true, false]);
     }

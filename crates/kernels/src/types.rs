@@ -1,5 +1,6 @@
 //! The kernel's types, from its BTF: which field lies at an offset, and how memory is described.
 
+mod allocated;
 mod members;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use btf_rs::{Btf, BtfType, Type};
 
 use crate::layout::{bit_offset, btf};
 
+pub use allocated::begins_at_line;
 pub use members::{Member, Members, PER_CPU_WORDS};
 
 /// Maximum nesting of types.

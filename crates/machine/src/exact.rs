@@ -76,7 +76,8 @@ pub struct Transfers {
     pub layout: Option<[u64; 7]>,
     /// The place of `this_cpu_off` among the per-CPU variables, and their size in bytes; `None` if they are not known.
     pub per_cpu: Option<(u64, u64)>,
-    /// The addresses at which the kernel's functions begin that return memory of `kmalloc`.
+    /// The addresses at which the kernel's functions begin that return memory of `kmalloc`, each followed by the number of
+    /// the argument that is its size; 0 if none is.
     pub allocators: Vec<u64>,
     /// Those of functions that return per-CPU memory.
     pub per_cpu_allocators: Vec<u64>,

@@ -109,9 +109,9 @@ mod tests {
                 count(108, jiffies, 5, 0),
                 count(204, slab, 2, 2),
                 // Two copies of a function call it. The second call is the last instruction of its copy.
-                count(204, Object::Allocated(110, 9), 4, 0),
-                count(204, Object::Allocated(200, 8), 1, 0),
-                count(204, Object::Allocated(5, 0), 1, 0),
+                count(204, Object::Allocated { site: 110, size: 0, offset: 9 }, 4, 0),
+                count(204, Object::Allocated { site: 200, size: 16, offset: 8 }, 1, 0),
+                count(204, Object::Allocated { site: 5, size: 8, offset: 0 }, 1, 0),
             ]),
         ];
         Phase { cpus, ..Phase::default() }

@@ -59,9 +59,17 @@ impl Memory {
                 Some(name) => format!("{PER_CPU_WORDS}{name}"),
                 None => "[per-CPU, allocated]".to_owned(),
             },
-            // The size of the cache is left out: kernels may need another one for the same.
-            Object::Allocated(site, offset) => allocated("kmalloc", offset, site, symbols),
-            Object::AllocatedPerCpu(site, offset) => allocated("per-CPU", offset, site, symbols),
+            Object::Allocated { site, size, offset } => {
+                let function = allocator(site, symbols);
+                let field = types.and_then(|types| {
+                    types.field(types.allocated(function, size.into())?, offset.into())
+                });
+                // The size is left out: kernels may need another one for the same.
+                field.unwrap_or_else(|| allocated("kmalloc", offset, function))
+            }
+            Object::AllocatedPerCpu(site, offset) => {
+                allocated("per-CPU", offset, allocator(site, symbols))
+            }
             Object::Slab(cache, offset) => {
                 let cache = caches.get(cache as usize).and_then(|it| cache_and_slot(it));
                 let Some((cache, _)) = cache else { return UNKNOWN.to_owned() };
@@ -75,10 +83,14 @@ impl Memory {
     }
 }
 
-/// The name of a place in what the call allocated that returns to `site`.
-fn allocated(what: &str, offset: u32, site: u64, symbols: &Symbols) -> String {
+/// The function whose call that allocates memory returns to `site`.
+fn allocator(site: u64, symbols: &Symbols) -> &str {
     // The last byte of the call. Nothing of its function may follow it.
     let function = symbols.find(site.wrapping_sub(1));
-    let function = function.map_or(UNKNOWN, |it| code::Symbol::of(&it.name).name);
+    function.map_or(UNKNOWN, |it| code::Symbol::of(&it.name).name)
+}
+
+/// The name of a place in what a function allocated.
+fn allocated(what: &str, offset: u32, function: &str) -> String {
     format!("{what}+{:#x} from {function}", offset / 8 * 8)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use boot::kernels_that_ran;
 use compare::{LINE, Layout, LayoutMember, Layouts, VariantBoots};
 use kernels::Cache;
-use kernels::types::{Members, PER_CPU_WORDS, SLOTS, Types, of_cache};
+use kernels::types::{Members, PER_CPU_WORDS, SLOTS, Types, begins_at_line, of_cache};
 
 /// The type of which descriptors of pages are an array.
 const PAGE: &str = "page";
@@ -45,6 +45,7 @@ fn layout(types: &Types, slots: &BTreeMap<String, u64>, name: &str) -> Option<La
         PAGE => places(size).collect(),
         // The copies of each CPU begin at a page.
         variable if variable.starts_with(PER_CPU_WORDS) => [begins % LINE].into(),
+        _ if begins_at_line(name, size) => [0].into(),
         _ => {
             let own = slots.iter().filter(|(cache, _)| of_cache(cache) == name);
             own.flat_map(|(_, slot)| places(*slot)).collect()

@@ -31,8 +31,9 @@ pub struct Arguments {
     pub layout: Option<Layout>,
     /// `per-cpu=BASE:SIZE`: the kernel's per-CPU variables.
     pub per_cpu: Option<PerCpu>,
-    /// `allocators=ADDRESS:ADDRESS...`: the kernel's functions that return memory of `kmalloc`.
-    pub allocators: Vec<u64>,
+    /// `allocators=ADDRESS:ARGUMENT:ADDRESS:ARGUMENT...`: the kernel's functions that return memory of `kmalloc`, and which
+    /// argument is its size, from 1; 0 if none is.
+    pub allocators: Vec<(u64, u8)>,
     /// `per-cpu-allocators=ADDRESS:ADDRESS...`: those that return per-CPU memory. Their first argument is its size.
     pub per_cpu_allocators: Vec<u64>,
 }
@@ -93,7 +94,7 @@ pub enum ArgumentError {
     #[error(
         "`{0}` is not one of node=NUMBER:START-END, switch=ADDRESS:TGID:COMM, stacks=on|off, each=on|off, turn=NUMBER, \
          caches=SHAPE, transfers=NODE.NODE..., layout=PAGE:HEAD:KIND:SLAB:CACHE:SIZE:NAME, per-cpu=BASE:SIZE, \
-         allocators=ADDRESS:ADDRESS..., per-cpu-allocators=ADDRESS:ADDRESS..."
+         allocators=ADDRESS:ARGUMENT..., per-cpu-allocators=ADDRESS:ADDRESS..."
     )]
     Unknown(String),
 }
@@ -121,7 +122,7 @@ impl Arguments {
                 ("transfers", value) => transfers = Some(homes(value).ok_or_else(unknown)?),
                 ("layout", value) => layout = Some(self::layout(value).ok_or_else(unknown)?),
                 ("per-cpu", value) => per_cpu = Some(self::per_cpu(value).ok_or_else(unknown)?),
-                ("allocators", value) => allocators = numbers(value).ok_or_else(unknown)?,
+                ("allocators", value) => allocators = sized(value).ok_or_else(unknown)?,
                 ("per-cpu-allocators", value) => {
                     per_cpu_allocators = numbers(value).ok_or_else(unknown)?;
                 }
@@ -188,6 +189,14 @@ fn numbers(value: &str) -> Option<Vec<u64>> {
     value.split(':').map(number).collect()
 }
 
+/// Pairs of the beginning of a function and the number of its argument.
+fn sized(value: &str) -> Option<Vec<(u64, u8)>> {
+    let numbers = numbers(value)?;
+    let (pairs, rest) = numbers.as_chunks::<2>();
+    let pairs = pairs.iter().map(|[begin, size]| Some((*begin, u8::try_from(*size).ok()?)));
+    pairs.collect::<Option<_>>().filter(|_| rest.is_empty())
+}
+
 fn turn(value: &str) -> Option<u64> {
     number(value).filter(|turn| *turn > 0)
 }
@@ -212,7 +221,7 @@ mod tests {
         let words = "node=0:0-0xc0000000 node=0:0x100000000-0x140000000 \
                      switch=0xffffffff81002000:2456:3032 stacks=on each=on turn=1000 \
                      caches=0.0:64.8:1024.16.0:2048.11:3.16.4/7.128.12 transfers=0.1 layout=64:8:0x30:0xf5:8:24:96 \
-                     per-cpu=0x10:0x1000 allocators=0x20:0x30 per-cpu-allocators=0x40";
+                     per-cpu=0x10:0x1000 allocators=0x20:1:0x30:0 per-cpu-allocators=0x40";
         let node = |start, end| (0, start..end);
         assert_eq!(
             parse(words),
@@ -242,7 +251,7 @@ mod tests {
                     name: 96,
                 }),
                 per_cpu: Some(PerCpu { base: 0x10, size: 0x1000 }),
-                allocators: vec![0x20, 0x30],
+                allocators: vec![(0x20, 1), (0x30, 0)],
                 per_cpu_allocators: vec![0x40],
             })
         );
@@ -265,6 +274,7 @@ mod tests {
             "layout=64:8:48:400:8:24:96",
             "per-cpu=2:2",
             "allocators=x",
+            "allocators=0x20:1:0x30",
             "caches=0",
             "caches=1:64.8:1024.16.0:2048.11:3.16.4/7.128.12",
             "caches=0:0.8:1024.16.0:2048.11:3.16.4/7.128.12",

@@ -88,8 +88,8 @@ pub enum Probe {
     Flush(Flush),
     /// A branch begins, which has this number in its segment.
     Branch(u64),
-    /// A function of the kernel that allocates memory begins. It may be per-CPU memory.
-    Allocation { per_cpu: bool },
+    /// A function of the kernel that allocates memory begins.
+    Allocation(Allocator),
     /// A function of the kernel returns.
     Return,
     /// A function of the kernel's image begins at this address.
@@ -104,6 +104,26 @@ pub enum Probe {
     LeaveStack,
     /// The stack pointer is set from the register with this number.
     MoveStack(usize),
+}
+
+/// A function of the kernel that allocates memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocator {
+    pub per_cpu: bool,
+    /// Which argument is the number of bytes, from 1; 0 if none is.
+    pub size: u8,
+}
+
+impl Allocator {
+    /// The allocator as a number, for a callback.
+    pub fn number(self) -> u64 {
+        u64::from(self.size) << 1 | u64::from(self.per_cpu)
+    }
+
+    /// The allocator of a number.
+    pub fn of(number: u64) -> Self {
+        Self { per_cpu: number & 1 != 0, size: (number >> 1) as u8 }
+    }
 }
 
 /// What a CPU forgets of the pages that it knows.

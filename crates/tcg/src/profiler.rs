@@ -204,8 +204,8 @@ impl<A: Architecture> Profiler<A> {
                 self.caches.iter().for_each(|all| all.flushes(machine, flush));
                 return self.transfers.iter().for_each(|all| all.flushes(at.cpu));
             }
-            Probe::Allocation { per_cpu } => {
-                let begins = |all: &TransferCounts<A>| all.begins_to_allocate(machine, per_cpu);
+            Probe::Allocation(allocator) => {
+                let begins = |all: &TransferCounts<A>| all.begins_to_allocate(machine, allocator);
                 return self.transfers.iter().for_each(begins);
             }
             Probe::Return => return self.transfers.iter().for_each(|all| all.returns(machine)),

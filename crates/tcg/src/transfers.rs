@@ -18,7 +18,7 @@ use foldhash::fast::FixedState;
 
 use crate::arch::Architecture;
 use crate::arguments::Arguments;
-use crate::machine::{Access, Machine};
+use crate::machine::{Access, Allocator, Machine};
 use crate::observer::{At, Observer, Slice};
 pub use directory::LINE;
 use directory::{MOST_CPUS, Taken, Transfer, split};
@@ -29,8 +29,8 @@ use sites::Returns;
 /// The counts of all CPUs.
 pub struct TransferCounts<A> {
     lines: Lines,
-    /// The beginnings of the kernel's functions that allocate memory, and whether it is per-CPU memory.
-    allocators: HashMap<u64, bool>,
+    /// The kernel's functions that allocate memory, by their beginning.
+    allocators: HashMap<u64, Allocator>,
     /// Whether any of them runs.
     allocates: AtomicBool,
     counts: Mutex<Counts>,
@@ -51,23 +51,27 @@ impl<A: Architecture> TransferCounts<A> {
         let objects = Objects::new(arguments.layout, arguments.per_cpu, cpus);
         let counts = Counts { objects, cpus: vec![HashMap::default(); nodes.len()] };
         let (lines, allocates) = (Lines::new(&nodes), AtomicBool::new(false));
-        let [general, per_cpu] = [&arguments.allocators, &arguments.per_cpu_allocators];
-        let general = general.iter().map(|begin| (*begin, false));
-        let allocators = general.chain(per_cpu.iter().map(|begin| (*begin, true))).collect();
+        let Arguments { allocators, per_cpu_allocators, .. } = arguments;
+        let general = allocators.iter().map(|(begin, size)| (*begin, false, *size));
+        let all = general.chain(per_cpu_allocators.iter().map(|begin| (*begin, true, 1)));
+        let all = all.map(|(begin, per_cpu, size)| (begin, Allocator { per_cpu, size }));
+        let allocators = all.collect();
         let (counts, architecture) = (Mutex::new(counts), PhantomData);
         Some(Self { lines, allocators, allocates, counts, architecture })
     }
 
-    /// Whether per-CPU memory is allocated by the function that begins at this address; `None` if it allocates none.
-    pub fn allocator(&self, address: u64) -> Option<bool> {
+    /// The function that begins at this address; `None` if it allocates no memory.
+    pub fn allocator(&self, address: u64) -> Option<Allocator> {
         self.allocators.get(&address).copied()
     }
 
     /// A function that allocates memory begins.
-    pub fn begins_to_allocate(&self, machine: &impl Machine, per_cpu: bool) {
-        let what = match per_cpu {
-            true => A::argument(machine).map(Returns::PerCpu),
-            false => Some(Returns::Object),
+    pub fn begins_to_allocate(&self, machine: &impl Machine, allocator: Allocator) {
+        let size = A::argument(allocator.size, machine);
+        let what = match allocator.per_cpu {
+            true => size.map(Returns::PerCpu),
+            // A size that does not fit is no size of a type.
+            false => Some(Returns::Object(size.and_then(|it| it.try_into().ok()).unwrap_or(0))),
         };
         let slot = machine.register(A::STACK_POINTER);
         if let (Some(what), Some(slot)) = (what, slot)
@@ -188,7 +192,7 @@ mod tests {
 
     /// Counts of two CPUs, and a machine whose page 4 is a slab of `kmalloc`.
     fn counts() -> (TransferCounts<X86_64>, Fake) {
-        let words = ["transfers=0.1", "allocators=0x20", "per-cpu-allocators=0x30"];
+        let words = ["transfers=0.1", "allocators=0x20:3", "per-cpu-allocators=0x30"];
         let words = words.into_iter().chain(["layout=64:8:48:245:8:24:96"]).map(str::to_owned);
         let arguments = Arguments::parse(&words.collect::<Vec<_>>()).unwrap();
         let mut machine = Fake::new(X86_64::REGISTERS);
@@ -210,11 +214,12 @@ mod tests {
     fn what_cpus_take_is_counted_by_who_allocated_it() {
         let (counts, mut machine) = counts();
         assert_eq!(
-            [0x20, 0x30, 0x40].map(|it| counts.allocator(it)),
-            [Some(false), Some(true), None]
+            [0x20, 0x30, 0x40].map(|it| counts.allocator(it).map(Allocator::number)),
+            [Some(6), Some(3), None]
         );
         machine.set("rsp", STACK);
-        counts.begins_to_allocate(&machine, false);
+        machine.set("rdx", 200);
+        counts.begins_to_allocate(&machine, Allocator::of(6));
         // Another function returns, then this one.
         for (stack, value) in [(STACK - 64, MEMORY + 0x4000), (STACK, MEMORY + 0x4100)] {
             machine.set("rsp", stack);
@@ -237,7 +242,7 @@ mod tests {
         let mut slice = Slice { counts: Phase { cpus, ..Phase::default() }, ..Slice::default() };
         counts.cut(&mut slice);
         let taken = |cpu: usize| &slice.counts.cpus[cpu].transfers[..];
-        let object = Object::Allocated(SITE, 8);
+        let object = Object::Allocated { site: SITE, size: 200, offset: 8 };
         let of = |transfers| [TransferCount { address: 7, object, transfers }];
         let line = Transfers { all: 1, remote: 1, ..Transfers::default() };
         let pair = Transfers { pairs: 1, ..Transfers::default() };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Accesses, Class, Misses, Object, Process, Scope, Tick, Totals, Transfers};
 
 /// The version of the file's format.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 /// The largest number of elements of one record, so that its frame is far below the limit.
 pub const CHUNK: usize = 1 << 16;
 

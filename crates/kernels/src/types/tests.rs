@@ -99,6 +99,8 @@ fn types(by_type: bool) -> Types {
     made.members(STRUCT, "slab", 64, &[("slab_cache", long, 8)]);
     made.members(STRUCT, "kmem_cache", 200, &[("size", int, 24), ("name", long, 96)]);
     made.members(STRUCT, "file", 16, &[("f_count", atomic, 8)]);
+    made.members(STRUCT, "mem_cgroup_per_node", 16, &[("memcg", long, 8)]);
+    made.members(STRUCT, "mem_cgroup", 256, &[("nr_charge_moving", int, 0)]);
     if by_type {
         made.constants(
             "pagetype",
@@ -135,6 +137,23 @@ fn a_slab_cache_is_named_by_the_type_of_its_objects() {
     assert_eq!(types.field_of_cache("filp", 8).unwrap(), "file.f_count");
     assert_eq!(types.field_of_cache("kmalloc-64", 8), None);
     assert!(types.has_cache("filp") && !types.has_cache("kmalloc-64"));
+}
+
+#[test]
+fn the_type_of_an_allocation_is_told_by_its_function_and_its_size() {
+    let types = types(true);
+    let of = |function, size| types.allocated(function, size);
+    // The smaller type, the larger one, and this with an array behind it.
+    let sizes = [15, 16, 255, 256, 256 + 64, 256 + 1024];
+    let (node, group) = (Some("mem_cgroup_per_node"), Some("mem_cgroup"));
+    let expected = [None, node, node, group, group, None];
+    assert_eq!(sizes.map(|size| of("mem_cgroup_css_alloc", size)), expected);
+    assert_eq!(
+        (of("mem_cgroup_alloc", 16), of("kfree", 16), of("alloc_super", 16)),
+        (None, None, None)
+    );
+    assert!(begins_at_line("mem_cgroup", 256) && !begins_at_line("mem_cgroup_per_node", 16));
+    assert!(!begins_at_line("mm_struct", 256));
 }
 
 #[test]

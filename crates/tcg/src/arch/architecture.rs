@@ -39,8 +39,8 @@ pub trait Architecture: Debug + Send + Sync + 'static {
         None
     }
 
-    /// The first argument of a function, at its first instruction; `None` if it is not known.
-    fn argument(_: &impl Machine) -> Option<u64> {
+    /// The argument of a function with this number, from 1, at its first instruction; `None` if it is not known.
+    fn argument(_number: u8, _: &impl Machine) -> Option<u64> {
         None
     }
 

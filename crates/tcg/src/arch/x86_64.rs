@@ -55,8 +55,8 @@ impl Architecture for X86_64 {
         registers::per_cpu_base(machine)
     }
 
-    fn argument(machine: &impl Machine) -> Option<u64> {
-        machine.register(registers::RDI)
+    fn argument(number: u8, machine: &impl Machine) -> Option<u64> {
+        registers::argument(number, machine)
     }
 
     fn returned(machine: &impl Machine) -> Option<u64> {

@@ -63,8 +63,8 @@ impl<A: Architecture> Profiler<A> {
                 instruction.after_access(AccessProbe::Cached(by));
             }
             if let Some(transfers) = &self.transfers {
-                if let Some(per_cpu) = transfers.allocator(address) {
-                    instruction.before(Probe::Allocation { per_cpu });
+                if let Some(allocator) = transfers.allocator(address) {
+                    instruction.before(Probe::Allocation(allocator));
                 }
                 if privilege == Privilege::Kernel && special == Some(Special::Return) {
                     instruction.before(Probe::Return);

@@ -12,7 +12,7 @@ use qemu_plugin::sys::{qemu_plugin_meminfo_t as AccessInfo, qemu_plugin_tb};
 
 use super::emulator::{Access, Block, Instruction, OnAccess, OnExecution, Reads, Registers};
 use super::{Guest, PLUGIN, Qemu};
-use crate::machine::{self, AccessProbe, Flush, Probe};
+use crate::machine::{self, AccessProbe, Allocator, Flush, Probe};
 use crate::profiler::Profiler;
 use crate::segments::Segment;
 
@@ -122,9 +122,9 @@ impl<A: Guest> machine::Instruction for Probed<'_, A> {
                 (callback, Registers, register as u64)
             }
             Probe::Branch(number) => (before!(Probe::Branch), Nothing, number),
-            Probe::Allocation { per_cpu } => {
-                let callback = before!(|number| Probe::Allocation { per_cpu: number != 0 });
-                (callback, Registers, per_cpu.into())
+            Probe::Allocation(allocator) => {
+                let callback = before!(|number| Probe::Allocation(Allocator::of(number)));
+                (callback, Registers, allocator.number())
             }
             Probe::Return => (before!(|_| Probe::Return), Registers, 0),
             Probe::Function(address) => (before!(Probe::Function), Registers, address),

@@ -81,7 +81,7 @@ impl Objects {
             }),
             Region::Memory { pages } => {
                 let object = self.in_memory::<A>(machine, pages, (address, physical));
-                if let Some(known @ (Object::Slab(..) | Object::Allocated(..))) = object {
+                if let Some(known @ (Object::Slab(..) | Object::Allocated { .. })) = object {
                     return known;
                 }
                 let variable = self.per_cpu_variable::<A>(machine, address);
@@ -139,7 +139,7 @@ impl Objects {
         let offset = physical.checked_sub(first)? % size;
         let site = if is_general { self.sites.find(address - offset) } else { None };
         Some(match site {
-            Some(site) => Object::Allocated(site, offset as u32),
+            Some((site, size)) => Object::Allocated { site, size, offset: offset as u32 },
             None => Object::Slab(number, offset as u32),
         })
     }
@@ -327,11 +327,12 @@ mod tests {
             objects.sites.begins(slot, 77, what);
             objects.sites.returns(slot, || Some(value));
         };
-        allocate(&mut objects, Returns::Object, MEMORY + 0x4000 + 192);
+        allocate(&mut objects, Returns::Object(100), MEMORY + 0x4000 + 192);
         let find = |objects: &mut Objects, machine: &Fake, physical: u64| {
             objects.find::<X86_64>(machine, MEMORY + physical, physical)
         };
-        assert_eq!(find(&mut objects, &machine, 0x4000 + 200), Object::Allocated(77, 8));
+        let allocated = Object::Allocated { site: 77, size: 100, offset: 8 };
+        assert_eq!(find(&mut objects, &machine, 0x4000 + 200), allocated);
         assert_eq!(find(&mut objects, &machine, 0x4000), Object::Slab(0, 0));
         // Per-CPU memory in the area behind the variables, and in another one that was added.
         let base = BASE | 1 << 63;

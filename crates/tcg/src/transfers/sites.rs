@@ -20,8 +20,8 @@ const STACK: u64 = 16 << 10;
 pub struct Sites {
     /// The calls of each stack, outermost first, by the stack's number.
     running: HashMap<u64, Vec<Call>, FixedState>,
-    /// The return address in the function that allocated, by the address of the object.
-    objects: HashMap<u64, u64, FixedState>,
+    /// The return address in the function that allocated, and the size, by the address of the object.
+    objects: HashMap<u64, (u64, u32), FixedState>,
     /// The size and the same of per-CPU memory, by its pointer: the distance of a CPU's copy from the CPU's base address.
     per_cpu: BTreeMap<u64, (u64, u64)>,
 }
@@ -29,8 +29,8 @@ pub struct Sites {
 /// What an allocation function returns.
 #[derive(Clone, Copy)]
 pub enum Returns {
-    /// An object.
-    Object,
+    /// An object of as many bytes; 0 if that is not known.
+    Object(u32),
     /// A pointer to as many bytes of each CPU.
     PerCpu(u64),
 }
@@ -69,12 +69,15 @@ impl Sites {
         let Some(calls) = self.running.get_mut(&(slot / STACK)) else { return };
         let Some(call) = calls.pop_if(|call| call.slot == slot) else { return };
         let is_same = |it: &&Call| discriminant(&it.what) == discriminant(&call.what);
-        let site = calls.iter().rev().take_while(is_same).last().unwrap_or(&call).returns_to;
+        let Call { returns_to: site, what, .. } =
+            *calls.iter().rev().take_while(is_same).last().unwrap_or(&call);
         if calls.is_empty() {
             self.running.remove(&(slot / STACK));
         }
-        match (call.what, value()) {
-            (Returns::Object, Some(object)) if is_object(object) => self.add(object, site),
+        match (what, value()) {
+            (Returns::Object(size), Some(object)) if is_object(object) => {
+                self.add(object, (site, size));
+            }
             (Returns::PerCpu(size), Some(pointer)) if pointer != 0 => {
                 self.add_per_cpu(pointer, size, site);
             }
@@ -82,7 +85,7 @@ impl Sites {
         }
     }
 
-    fn add(&mut self, object: u64, site: u64) {
+    fn add(&mut self, object: u64, site: (u64, u32)) {
         if self.objects.len() < MAX_OBJECTS || self.objects.contains_key(&object) {
             self.objects.insert(object, site);
         }
@@ -100,8 +103,8 @@ impl Sites {
         }
     }
 
-    /// The return address in the function that allocated the object at this address last.
-    pub fn find(&self, object: u64) -> Option<u64> {
+    /// The return address in the function that allocated the object at this address last, and the size that was asked for.
+    pub fn find(&self, object: u64) -> Option<(u64, u32)> {
         self.objects.get(&object).copied()
     }
 
@@ -130,33 +133,33 @@ mod tests {
     #[test]
     fn an_object_belongs_to_the_caller_of_the_outermost_function() {
         let mut sites = Sites::default();
-        sites.begins(TOP - 64, 10, Returns::Object);
+        sites.begins(TOP - 64, 10, Returns::Object(100));
         // It jumps to another one, which calls a third.
-        sites.begins(TOP - 64, 10, Returns::Object);
-        sites.begins(TOP - 128, 20, Returns::Object);
+        sites.begins(TOP - 64, 10, Returns::Object(100));
+        sites.begins(TOP - 128, 20, Returns::Object(128));
         // Other functions return.
         sites.returns(TOP - 256, || panic!("it allocates nothing"));
         sites.returns(TOP - 128, || Some(ONE));
-        assert_eq!(sites.find(ONE), Some(10));
+        assert_eq!(sites.find(ONE), Some((10, 100)));
         assert!(!sites.is_idle());
         sites.returns(TOP - 64, || Some(ONE));
         assert!(sites.is_idle());
-        assert_eq!((sites.find(ONE), sites.find(TWO)), (Some(10), None));
+        assert_eq!((sites.find(ONE), sites.find(TWO)), (Some((10, 100)), None));
         // Another function gets the same memory.
-        sites.begins(TOP - 32, 30, Returns::Object);
+        sites.begins(TOP - 32, 30, Returns::Object(0));
         sites.returns(TOP - 32, || Some(ONE));
-        assert_eq!(sites.find(ONE), Some(30));
+        assert_eq!(sites.find(ONE), Some((30, 0)));
     }
 
     #[test]
     fn tasks_and_interrupts_allocate_independently() {
         let mut sites = Sites::default();
         let other = TOP + 2 * STACK;
-        sites.begins(TOP - 64, 10, Returns::Object);
-        sites.begins(other - 64, 20, Returns::Object);
+        sites.begins(TOP - 64, 10, Returns::Object(0));
+        sites.begins(other - 64, 20, Returns::Object(0));
         sites.returns(TOP - 64, || Some(ONE));
         sites.returns(other - 64, || Some(TWO));
-        assert_eq!((sites.find(ONE), sites.find(TWO)), (Some(10), Some(20)));
+        assert_eq!((sites.find(ONE), sites.find(TWO)), (Some((10, 0)), Some((20, 0))));
     }
 
     #[test]
@@ -165,7 +168,7 @@ mod tests {
         let mut allocate = |slot: u64, size: u64, site: u64, pointer: u64| {
             sites.begins(slot, site, Returns::PerCpu(size));
             // What describes the memory belongs to the function that allocates it.
-            sites.begins(slot - 64, site + 1, Returns::Object);
+            sites.begins(slot - 64, site + 1, Returns::Object(0));
             sites.returns(slot - 64, || Some(ONE + pointer));
             sites.returns(slot, || Some(pointer));
         };
@@ -174,7 +177,7 @@ mod tests {
         allocate(TOP - 64, 8, 30, 0);
         let found = [0xfff, 0x1000, 0x103f, 0x1044, 0x1048].map(|at| sites.find_per_cpu(at));
         assert_eq!(found, [None, Some((10, 0)), Some((10, 63)), Some((20, 4)), None]);
-        assert_eq!(sites.find(ONE + 0x1000), Some(11));
+        assert_eq!(sites.find(ONE + 0x1000), Some((11, 0)));
         // A part of it is freed and allocated again.
         sites.begins(TOP - 64, 40, Returns::PerCpu(16));
         sites.returns(TOP - 64, || Some(0x1038));
@@ -186,7 +189,7 @@ mod tests {
     fn what_is_no_object_is_not_remembered() {
         let mut sites = Sites::default();
         for value in [None, Some(0), Some(16), Some(-12_i64 as u64)] {
-            sites.begins(TOP - 64, 10, Returns::Object);
+            sites.begins(TOP - 64, 10, Returns::Object(0));
             sites.returns(TOP - 64, || value);
         }
         assert!(sites.is_idle() && sites.objects.is_empty());
@@ -197,14 +200,14 @@ mod tests {
         let mut sites = Sites::default();
         for stack in 0..2 * MAX_STACKS as u64 {
             for depth in 2..2 * MAX_CALLS as u64 {
-                sites.begins(TOP + stack * STACK - 8 * depth, 10, Returns::Object);
+                sites.begins(TOP + stack * STACK - 8 * depth, 10, Returns::Object(0));
             }
         }
         assert_eq!(sites.running.len(), MAX_STACKS);
         assert!(sites.running.values().all(|calls| calls.len() <= MAX_CALLS));
         // A call farther up the stack shows that they have ended.
-        sites.begins(TOP - 8, 20, Returns::Object);
+        sites.begins(TOP - 8, 20, Returns::Object(0));
         sites.returns(TOP - 8, || Some(ONE));
-        assert_eq!(sites.find(ONE), Some(20));
+        assert_eq!(sites.find(ONE), Some((20, 0)));
     }
 }

@@ -353,7 +353,11 @@ fn transfers() -> impl Strategy<Value = Vec<TransferCount>> {
         Just(Object::Other),
         any::<u64>().prop_map(Object::PerCpu),
         (0..2_u32, any::<u32>()).prop_map(|(cache, offset)| Object::Slab(cache, offset)),
-        any::<(u64, u32)>().prop_map(|(site, offset)| Object::Allocated(site, offset)),
+        any::<(u64, u32, u32)>().prop_map(|(site, size, offset)| Object::Allocated {
+            site,
+            size,
+            offset
+        }),
     ];
     let counts = (1..u64::MAX, any::<[u64; 3]>(), any::<u64>()).prop_map(|(all, some, pairs)| {
         let [upgrades, disjoint, remote] = some.map(|it| it % all);

@@ -17,9 +17,10 @@ pub const STACK_POINTER: usize = 4;
 /// The number of the register that holds the time at a [`flight::profile::TICK`].
 pub const TICK_TIME: usize = RAX;
 
+const RCX: usize = 1;
+const RDX: usize = 2;
 const RSI: usize = 6;
-/// The number of the register that has a function's first argument.
-pub const RDI: usize = 7;
+const RDI: usize = 7;
 const CS: usize = 16;
 const GS_BASE: usize = 17;
 const KERNEL_GS_BASE: usize = 18;
@@ -47,6 +48,12 @@ pub fn privilege(address: u64, machine: &impl Machine) -> Privilege {
 pub fn per_cpu_base(machine: &impl Machine) -> Option<u64> {
     let mut bases = [GS_BASE, KERNEL_GS_BASE].into_iter().filter_map(|it| machine.register(it));
     bases.find(|base| *base >= UPPER_HALF)
+}
+
+/// The argument of a function with this number, from 1 to 4, at its first instruction (System V ABI for AMD64, 3.2.3).
+pub fn argument(number: u8, machine: &impl Machine) -> Option<u64> {
+    let place = usize::from(number).checked_sub(1)?;
+    machine.register(*[RDI, RSI, RDX, RCX].get(place)?)
 }
 
 /// The previous and the next task (`struct task_struct`) at the first instruction of `__switch_to_asm`.
