@@ -201,6 +201,12 @@ fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> Strin
             said.push_str(&format!("; {more}"));
         }
     }
+    let without = effect
+        .without_loops
+        .and_then(|it| exact::left_without_loops(it, Of::Number, 2, exact::WITHOUT_LOOPS));
+    if let Some(without) = without {
+        said.push_str(&format!("; {without}"));
+    }
     let ([one, other], Some(apart)) = (&effect.of[..], effect.apart) else { return said };
     if effect.verdict == Verdict::Same {
         return said;

@@ -277,8 +277,18 @@ pub fn change_without_loops(
     decimals: usize,
     words: &str,
 ) -> Option<String> {
-    let WithoutLoops { share, is_luck } = row.without_loops(column)?;
-    let change = Of::unit(&row.unit).change([1.0, 1.0 + share], decimals)?;
+    let without = row.without_loops(column)?;
+    left_without_loops(without, Of::unit(&row.unit), decimals, words)
+}
+
+/// Formats what a change is without loops, followed by `words` and whether it may be luck.
+pub fn left_without_loops(
+    WithoutLoops { share, is_luck }: WithoutLoops,
+    of: Of,
+    decimals: usize,
+    words: &str,
+) -> Option<String> {
+    let change = of.change([1.0, 1.0 + share], decimals)?;
     let luck = if is_luck { ", which may be luck" } else { "" };
     Some(format!("{change} {words}{luck}"))
 }

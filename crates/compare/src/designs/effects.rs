@@ -15,9 +15,10 @@ use model::{Better, Reading};
 use serde::Serialize;
 use stats::{Estimate, holm};
 
+use crate::explain::loops::LARGE;
 use crate::figures::BootFigures;
 use crate::verdicts::luck::{Seeds, reaches};
-use crate::{Difference, Evidence, Judging, VariantBoots, Verdict};
+use crate::{Difference, Evidence, Judging, VariantBoots, Verdict, WithoutLoops};
 
 /// An axis: its values, the baseline's first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -60,6 +61,10 @@ pub struct Effect {
     /// For an interaction, two ratios of the first value: one where the second axis has the baseline's value, and one
     /// where it has the second value.
     pub apart: Option<[f64; 2]>,
+    /// The effect without loops that copy and clear memory, if the verdict would be another one or they have a large part
+    /// in the effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_loops: Option<WithoutLoops>,
 }
 
 impl Effect {
@@ -82,8 +87,9 @@ pub struct Term {
 pub(crate) enum Sides<'a> {
     /// The boots of measured mode.
     Boots(Vec<BootFigures>),
-    /// The seeds of exact mode.
-    Seeds(&'a [Seeds]),
+    /// The seeds of exact mode, and their figures without loops that copy and clear memory. The latter are empty if they
+    /// are not known.
+    Seeds(&'a [Seeds], Vec<Seeds>),
 }
 
 /// Variants that are a full cross: one for each combination of values.
@@ -148,6 +154,7 @@ impl Cross {
     ) -> Effects {
         let terms = self.terms();
         let mut found: Vec<(Effect, Contrast)> = Vec::new();
+        let mut without: Vec<Option<Estimate>> = Vec::new();
         let mut unknown = Vec::new();
         for (row, sides) in rows {
             let of_row = terms.iter().map(|of| {
@@ -171,15 +178,21 @@ impl Cross {
                     floor: None,
                     verdict: Verdict::Undecided,
                     apart,
+                    without_loops: None,
                 };
                 Some((effect, known))
             });
             match of_row.collect::<Option<Vec<_>>>() {
-                Some(effects) => found.extend(effects),
+                Some(effects) => {
+                    without.extend(terms.iter().map(|of| sides.without(&self.weights(of, None))));
+                    found.extend(effects);
+                }
                 None => unknown.push(row),
             }
         }
-        Effects { axes: self.axes, effects: judged(found, judging), unknown }
+        let mut effects = judged(found, judging);
+        say_without_loops(&mut effects, &without, judging);
+        Effects { axes: self.axes, effects, unknown }
     }
 
     /// All values but the baseline's, then all pairs of them on two axes.
@@ -223,21 +236,32 @@ impl Sides<'_> {
                 let sides: Vec<_> = weights.iter().copied().zip(sides).collect();
                 BootFigures::contrast(&sides, judging).map(Contrast::Boots)
             }
-            Self::Seeds(sides) => {
-                let used = weights.iter().zip(*sides).filter(|(weight, _)| **weight != 0.0);
-                let logarithms = used.clone().map(|(weight, seeds)| {
-                    let seeds = seeds.shared(used.clone().map(|(_, seeds)| seeds));
-                    let is_known = seeds.is_complete() && seeds.values().iter().all(|it| *it > 0.0);
-                    let values: Vec<f64> = seeds.values().iter().map(|value| value.ln()).collect();
-                    is_known.then_some((*weight, values))
-                });
-                let logarithms: Vec<(f64, Vec<f64>)> = logarithms.collect::<Option<_>>()?;
-                let samples: Vec<(f64, &[f64])> =
-                    logarithms.iter().map(|(weight, values)| (*weight, &values[..])).collect();
-                Estimate::of_contrast(&samples).map(Contrast::Seeds)
-            }
+            Self::Seeds(sides, _) => of_seeds(weights, sides).map(Contrast::Seeds),
         }
     }
+
+    /// The sum of logarithms of figures without loops that copy and clear memory; `None` if they are not known.
+    fn without(&self, weights: &[f64]) -> Option<Estimate> {
+        match self {
+            Self::Seeds(_, without) if !without.is_empty() => of_seeds(weights, without),
+            Self::Boots(_) | Self::Seeds(..) => None,
+        }
+    }
+}
+
+/// The sum of logarithms of these figures with these weights; `None` if one that counts is missing or not above 0.
+fn of_seeds(weights: &[f64], sides: &[Seeds]) -> Option<Estimate> {
+    let used = weights.iter().zip(sides).filter(|(weight, _)| **weight != 0.0);
+    let logarithms = used.clone().map(|(weight, seeds)| {
+        let seeds = seeds.shared(used.clone().map(|(_, seeds)| seeds));
+        let is_known = seeds.is_complete() && seeds.values().iter().all(|it| *it > 0.0);
+        let values: Vec<f64> = seeds.values().iter().map(|value| value.ln()).collect();
+        is_known.then_some((*weight, values))
+    });
+    let logarithms: Vec<(f64, Vec<f64>)> = logarithms.collect::<Option<_>>()?;
+    let samples: Vec<(f64, &[f64])> =
+        logarithms.iter().map(|(weight, values)| (*weight, &values[..])).collect();
+    Estimate::of_contrast(&samples)
 }
 
 /// The effects with their verdicts, all adjusted for each other.
@@ -261,15 +285,39 @@ fn judged(found: Vec<(Effect, Contrast)>, judging: &Judging) -> Vec<Effect> {
             Effect { evidence: Some(evidence), verdict, ..effect }
         }
         Contrast::Seeds(estimate) => {
-            let reach = reaches.next().unwrap_or(f64::INFINITY);
-            let floor = if estimate.value < 0.0 { -(-reach).exp_m1() } else { reach.exp_m1() };
-            let new = effect.ratio;
-            let difference = Difference { base: 1.0, new, floor: Some(floor) }.of_total();
+            let difference = share(estimate, reaches.next().unwrap_or(f64::INFINITY));
             let verdict = Verdict::of(effect.better, Some(&difference), judging.margin);
             Effect { floor: difference.floor, verdict, ..effect }
         }
     });
     judged.collect()
+}
+
+/// A sum of logarithms as a change from 1. Its floor is the change that luck makes in its direction within `reach`.
+fn share(estimate: Estimate, reach: f64) -> Difference {
+    let floor = if estimate.value < 0.0 { -(-reach).exp_m1() } else { reach.exp_m1() };
+    Difference { base: 1.0, new: estimate.value.exp(), floor: Some(floor) }.of_total()
+}
+
+/// Adds what decided effects are without loops that copy and clear memory, if the verdict would be another one or the
+/// loops have a [`LARGE`] share of the logarithm. The floors of these figures are joint as well.
+fn say_without_loops(effects: &mut [Effect], without: &[Option<Estimate>], judging: &Judging) {
+    let known: Vec<Estimate> = without.iter().copied().flatten().collect();
+    let mut reaches = reaches(&known, judging.luck).into_iter();
+    for (effect, estimate) in effects.iter_mut().zip(without) {
+        let Some(estimate) = *estimate else { continue };
+        let difference = share(estimate, reaches.next().unwrap_or(f64::INFINITY));
+        let verdict = Verdict::of(effect.better, Some(&difference), judging.margin);
+        let all = effect.ratio.ln();
+        let is_said = match effect.verdict {
+            Verdict::Undecided => false,
+            Verdict::Same => verdict != Verdict::Same && verdict != Verdict::Undecided,
+            own => verdict != own || (all - estimate.value).abs() >= LARGE * all.abs(),
+        };
+        let is_luck = difference.beyond_luck() != Some(true);
+        let share = difference.change();
+        effect.without_loops = is_said.then_some(WithoutLoops { share, is_luck });
+    }
 }
 
 #[cfg(test)]

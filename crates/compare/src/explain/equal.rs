@@ -38,8 +38,16 @@ pub fn counted<'a>(
     sides: [&VariantBoots<'a>; 2],
     phase: &str,
 ) -> [Vec<Counted<'a>>; 2] {
-    pairs::sides(sides, &used.manifest.name)
-        .map(|side| side.complete().map(|boot| Counted::of(used, boot, phase)).collect())
+    pairs::sides(sides, &used.manifest.name).map(|side| of_column(used, &side, phase))
+}
+
+/// Returns the functions that the complete boots of a column executed in a phase.
+pub fn of_column<'a>(
+    used: &WorkloadUse,
+    column: &VariantBoots<'a>,
+    phase: &str,
+) -> Vec<Counted<'a>> {
+    column.complete().map(|boot| Counted::of(used, boot, phase)).collect()
 }
 
 /// The figures of both sides in one phase: the mean over a boot's iterations that count. `None` if a boot has no
@@ -99,7 +107,8 @@ const FAR: f64 = 2.0;
 
 /// The functions that a boot executed in a phase.
 pub struct Counted<'a> {
-    seed: u32,
+    /// The boot's seed.
+    pub seed: u32,
     /// The sums of all iterations that count.
     pub tally: Tally<'a>,
     /// The number of these iterations.

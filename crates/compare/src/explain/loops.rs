@@ -1,6 +1,8 @@
 //! Loops that copy and clear memory. A real machine usually has fast string instructions for them, which the processor
 //! of exact mode lacks. So their share of a change is said apart.
 
+use std::collections::BTreeMap;
+
 use super::equal::Counted;
 use crate::verdicts::luck::mean;
 use crate::{Row, WithoutLoops};
@@ -29,20 +31,31 @@ pub fn are_one_loop(one: &str, other: &str) -> bool {
         && is_user(one) == is_user(other)
 }
 
+/// Returns the instructions of such loops in an iteration of a boot.
+fn of_boot(it: &Counted<'_>) -> f64 {
+    let loops = it.tally.functions.iter().filter(|(function, _)| is_copy_loop(function.name));
+    loops.map(|(_, executed)| executed.cost as f64).sum::<f64>() / f64::from(it.iterations)
+}
+
 /// Returns the mean instructions of such loops in an iteration, on each side.
 pub fn in_loops(counted: &[Vec<Counted<'_>>; 2]) -> [f64; 2] {
-    let of = |it: &Counted<'_>| {
-        let loops = it.tally.functions.iter().filter(|(function, _)| is_copy_loop(function.name));
-        loops.map(|(_, executed)| executed.cost as f64).sum::<f64>() / f64::from(it.iterations)
-    };
-    counted.each_ref().map(|side| mean(&side.iter().map(of).collect::<Vec<f64>>()).unwrap_or(0.0))
+    let mean = |side: &Vec<Counted<'_>>| mean(&side.iter().map(of_boot).collect::<Vec<f64>>());
+    counted.each_ref().map(|side| mean(side).unwrap_or(0.0))
+}
+
+/// Returns the instructions of such loops in an iteration, by seed.
+pub fn by_seed(counted: &[Counted<'_>]) -> BTreeMap<u32, f64> {
+    counted.iter().map(|it| (it.seed, of_boot(it))).collect()
 }
 
 /// The change without loops is said if they have at least this share of a change, in either direction.
-const LARGE: f64 = 0.25;
+pub const LARGE: f64 = 0.25;
+
+/// The change without loops is said if it is larger by this factor than the change, or smaller.
+const DOUBLE: f64 = 2.0;
 
 /// Returns the change of a row with a verdict without such loops. `None` unless the verdict would be another one without
-/// them, or the loops have a [`LARGE`] share of a change outside the margin.
+/// them, or the loops have a [`LARGE`] share of a change outside the margin, or it is a [`DOUBLE`] change without them.
 pub fn without_loops(
     row: &Row,
     column: usize,
@@ -59,8 +72,9 @@ pub fn without_loops(
     let rest = [all[0] - loops[0], all[1] - loops[1]];
     let is_luck = row.floor(column).is_none_or(|floor| (rest[1] - rest[0]).abs() <= floor);
     let is_large = (loops[1] - loops[0]).abs() >= LARGE * (all[1] - all[0]).abs();
-    let is_said =
-        side(share(rest)) != side(share(all)) || (side(share(all)) != 0 && (is_luck || is_large));
+    let times = share(rest).ln_1p() / share(all).ln_1p();
+    let is_other = is_luck || is_large || !(1.0 / DOUBLE..DOUBLE).contains(&times);
+    let is_said = side(share(rest)) != side(share(all)) || (side(share(all)) != 0 && is_other);
     let without = WithoutLoops { share: share(rest), is_luck };
     (without.share.is_finite() && is_said).then_some(without)
 }

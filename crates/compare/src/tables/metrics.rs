@@ -11,8 +11,8 @@ use model::{
 use super::oddities::oddities;
 use super::rows::{Figures, statistics};
 use crate::designs::effects::{Cross, Sides};
-use crate::explain::equal::{at_equal_entries, counted};
-use crate::explain::loops::{in_loops, without_loops};
+use crate::explain::equal::{at_equal_entries, counted, of_column};
+use crate::explain::loops::{by_seed, in_loops, without_loops};
 use crate::figures::operations::{BootSamples, Operation, operations};
 use crate::figures::warmup::{WarmUp, asked, leave_out};
 use crate::verdicts::exact::{Role, SeedRow};
@@ -76,7 +76,12 @@ pub fn table(
         let judged = (0..lines.len()).filter(|number| is_judged(*number));
         let figures = judged.map(|number| match &lines[number].0.seeds {
             None => (number, Sides::Boots(lines[number].0.operation.figures())),
-            Some(seeds) => (number, Sides::Seeds(seeds)),
+            Some(seeds) => {
+                let phase = lines[number].0.operation.phase;
+                let loops = columns.iter().map(|it| by_seed(&of_column(used, it, phase)));
+                let without = seeds.iter().zip(loops).map(|(all, loops)| all.less(&loops));
+                (number, Sides::Seeds(seeds, without.collect()))
+            }
         });
         let better = |number: usize| rows[number].better.unwrap_or(Better::Lower);
         cross.effects(figures, better, judging)

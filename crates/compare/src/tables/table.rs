@@ -202,7 +202,7 @@ pub enum Basis {
 }
 
 /// The change of a row without loops that copy and clear memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WithoutLoops {
     /// The change as a share of the baseline's figure without them.
     pub share: f64,

@@ -105,6 +105,14 @@ impl Seeds {
         Self { fewest: fewest as usize, ..self }
     }
 
+    /// The values less those that `part` has of the seeds. A seed without such a part lacks its value.
+    pub fn less(&self, part: &BTreeMap<u32, f64>) -> Self {
+        let left = |(seed, value): (&u32, &Option<f64>)| {
+            (*seed, value.and_then(|it| Some(it - part.get(seed)?)))
+        };
+        Self::of(self.figures.iter().map(left).collect(), self.fewest)
+    }
+
     /// The values, in the order of the seeds.
     pub fn values(&self) -> &[f64] {
         &self.values

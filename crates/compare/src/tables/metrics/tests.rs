@@ -394,14 +394,16 @@ fn a_verdict_that_rests_on_copy_loops_is_said() {
         (0..5).map(of).collect()
     };
     let base = boots(800, 200);
-    let share = |loops, others| {
-        let table = judged(&base, &boots(loops, others));
+    let between = |base: &[Boot], new: &[Boot]| {
+        let table = judged(base, new);
         Some(row(&table, Statistic::Amean, "instructions-kernel-run").without_loops(1)?.share)
     };
+    let share = |loops, others| between(&base, &boots(loops, others));
     assert_eq!(share(400, 400), Some(1.0), "fewer with, more without");
     assert_eq!(share(400, 200), Some(0.0), "fewer with, the same without");
     assert_eq!(share(800, 201), None, "the same with and without");
-    assert_eq!(share(790, 100), None, "fewer with and without");
+    assert_eq!(between(&boots(100, 900), &boots(90, 800)), None, "fewer with and without");
+    assert_eq!(share(790, 100), Some(-0.5), "11 % fewer with, far more without");
     assert_eq!(share(700, 100), Some(-0.5), "half of the change is theirs");
     // What is left varies with the seed.
     let varied = |loops, others: u64| -> Vec<Boot> {
