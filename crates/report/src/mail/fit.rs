@@ -90,11 +90,13 @@ pub fn body(pieces: &[Piece], rows: usize, table: impl Fn(usize) -> String) -> S
         let texts = texts.chain(left_out(pieces, included, lost));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     };
-    let lines = |room: (usize, &[usize]), included: &[bool]| joined(room, included).lines().count();
-    let fits = |room: (usize, &[usize]), included: &[bool]| lines(room, included) <= MOST;
+    let fits =
+        |room: (usize, &[usize]), included: &[bool]| joined(room, included).lines().count() <= MOST;
     let all = |lost| vec![lost; pieces.len()];
     let mut kept = rows.min(KEPT_ROWS);
-    let mut lost = lines((kept, &all(0)), &included).saturating_sub(MOST);
+    // A paragraph that is shorter than its most loses nothing at first.
+    let is_enough = |lost: &usize| fits((kept, &all(*lost)), &included);
+    let mut lost = (0..MOST).find(is_enough).unwrap_or(MOST);
     while kept > 1 && !fits((kept, &all(lost)), &included) {
         kept -= 1;
     }
@@ -270,6 +272,24 @@ mod tests {
         assert_eq!(of(40), [12, 4]);
         assert_eq!(of(46), [6, 4]);
         assert_eq!(of(48), [6, 1]);
+    }
+
+    /// Paragraphs that are shorter than their most give up as many lines as it takes, too.
+    #[test]
+    fn a_short_paragraph_shrinks_before_the_end_is_cut() {
+        let sentences = |name: &'static str, number: u32| Piece::Sentences {
+            name,
+            blocks: (0..number).map(|number| sentence(format!("{name} {number}."))).collect(),
+            most: 20,
+            least: 2,
+        };
+        let end = Piece::Kept(lines("command", 3));
+        let pieces =
+            [Piece::Kept(lines("kept", 38)), sentences("cause", 10), sentences("builds", 10), end];
+        let text = body(&pieces, 0, |_| String::new());
+        let of = |word| text.lines().filter(|line| line.starts_with(word)).count();
+        assert_eq!(["kept", "command"].map(of), [38, 3], "{text}");
+        assert!(of("cause") >= 2 && of("builds") >= 2, "{text}");
     }
 
     /// Room for the file is taken from both paragraphs. The first one gets back what is left.
