@@ -49,7 +49,7 @@ pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use cost::{NoCost, check_cost};
 pub use fields::{FieldCost, fields};
 pub use headline::{Headline, headlines};
-pub use holder::{Callee, Divided, Holder};
+pub use holder::{Callee, Divided, Holder, KernelThread};
 pub use layout::{
     LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember, LayoutSide, Layouts, Parted,
 };

@@ -76,6 +76,9 @@ pub const SYSTEM_CALL: &str = "system call ";
 /// How the names of reasons that are exceptions begin; its name follows.
 pub const EXCEPTION: &str = "exception ";
 
+/// How the names of reasons that are kernel threads begin; the thread's function follows.
+pub const THREAD: &str = "kernel thread ";
+
 /// Returns the system call whose function a path begins with.
 fn call(path: &[&str]) -> Option<String> {
     system_call(path.first()?).map(|it| format!("{SYSTEM_CALL}{it}"))
@@ -97,9 +100,7 @@ pub fn asked(function: &str) -> Option<String> {
 /// Returns the kernel thread that a path begins.
 fn thread(path: &[&str]) -> Option<String> {
     match path {
-        ["kthread", function, ..] if !is_entry(function) => {
-            Some(format!("kernel thread {function}"))
-        }
+        ["kthread", function, ..] if !is_entry(function) => Some(format!("{THREAD}{function}")),
         _ => None,
     }
 }

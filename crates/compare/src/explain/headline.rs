@@ -7,7 +7,7 @@ use model::{INSTRUCTIONS, WorkloadUse, is_by_path};
 use serde::Serialize;
 
 use super::asked::{Asked, with_instructions};
-use super::holder::{self, Divided, HALF, Held, Holder, NOTABLE};
+use super::holder::{self, Divided, HALF, Held, Holder, KernelThread, NOTABLE};
 use super::pages::{ByPages, by_pages};
 use super::{Contribution, Explanation, LeftOut, Paths, Section, Span, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
@@ -34,6 +34,9 @@ pub struct Headline {
     pub pages: Option<ByPages>,
     /// Functions whose changes offset each other in the phase: work may have moved between them.
     pub offset: Vec<[String; 2]>,
+    /// Kernel threads that ran in the phase, the one with the largest change first. Empty if the change is not beyond luck
+    /// or call paths were not recorded.
+    pub threads: Vec<KernelThread>,
     /// Whether [`Headline::kernel`] is at equal entries.
     pub at_equal_entries: bool,
     /// The kernel's cost as counted, if luck hides its change; `None` if [`Headline::kernel`] is this cost.
@@ -116,7 +119,7 @@ pub fn headlines(
             true => holder::by_calls(section, &paths),
             false => Held { function: holder::own(section), ..Held::default() },
         });
-        let Held { function, divided, offset } = held.unwrap_or_default();
+        let Held { function, divided, offset, threads } = held.unwrap_or_default();
         let (function, divided) = match at_equal_entries {
             // Paths and totals are not at equal entries; only the cost of an entry is.
             true => {
@@ -142,6 +145,7 @@ pub fn headlines(
             asked,
             pages: sizes.map(|sizes| by_pages(section, sizes)),
             offset,
+            threads,
             at_equal_entries,
             counted: at_equal_entries.then_some(section.totals.kernel),
             left_out: left_out.cloned().collect(),

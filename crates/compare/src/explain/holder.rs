@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernelfiles::entry::{EXCEPTION, is_entry};
+use kernelfiles::entry::{EXCEPTION, THREAD, is_entry};
 use serde::Serialize;
 
 use super::calls::{Call, REST, Walked, added, asked, calls_it, is_on_both, reason, sums, walked};
@@ -38,6 +38,17 @@ pub struct Held {
     pub divided: Option<Divided>,
     /// Functions whose changes in the phase offset each other.
     pub offset: Vec<[String; 2]>,
+    /// Kernel threads, the one with the largest change first.
+    pub threads: Vec<KernelThread>,
+}
+
+/// What a kernel thread executed beside a phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KernelThread {
+    /// Its function, such as `kdamond_fn`.
+    pub function: String,
+    /// Instructions on both sides, of all threads with this function.
+    pub instructions: [f64; 2],
 }
 
 /// Functions that have parts of a change.
@@ -155,7 +166,13 @@ pub fn by_calls(section: &Section, paths: &Paths) -> Held {
     let all: Vec<&Path> = walked.iter().map(|(_, path)| *path).collect();
     let pair = |it: OwnCost| Some([it.name, it.with?]);
     let offset = own_costs(section, &all).into_iter().filter_map(pair).collect();
-    Held { offset, ..held(section, kernel) }
+    let thread = |it: Call<'_, '_>| {
+        let function = it.name().strip_prefix(THREAD)?.to_owned();
+        Some(KernelThread { function, instructions: it.sums() })
+    };
+    let threads = if walked.is_empty() { Vec::new() } else { kernel.callees() };
+    let threads = threads.into_iter().filter_map(thread).collect();
+    Held { offset, threads, ..held(section, kernel) }
 }
 
 /// The functions that hold the change of the `kernel`.

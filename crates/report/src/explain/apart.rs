@@ -1,15 +1,18 @@
 //! Sentences on parts of a change that a reader must tell apart: instructions of IBT, loops that copy and clear memory, for
-//! which a real machine usually has fast string instructions, and waiting for locks.
+//! which a real machine usually has fast string instructions, kernel threads beside a phase, and waiting for locks.
 
 use std::collections::BTreeMap;
 
 use code::{IBT, Instrumentation};
-use compare::{Contribution, Difference, Explanation, Headline, Section, Subject, is_copy_loop};
+use compare::{
+    Contribution, Difference, Explanation, Headline, KernelThread, Section, Subject, is_copy_loop,
+};
+use kernelfiles::entry::THREAD;
 use model::INSTRUCTIONS;
 
 use super::headline::phase_name;
 use super::locks;
-use crate::ascii::few;
+use crate::ascii::{excerpt, few};
 use crate::words::{self, Of};
 
 /// Most loops that copy and clear memory that are named.
@@ -20,7 +23,7 @@ const NOTABLE: f64 = 0.1;
 const LEAST: f64 = 0.05;
 
 /// Returns sentences on the changes of these phases: which part of it is IBT, the change without loops that clear and copy
-/// memory, if `has_loops`, and locks that were waited for. There are none for a phase if these parts are small, or the cost
+/// memory, if `has_loops`, kernel threads, and locks that were waited for. There are none for a phase if these parts are small, or the cost
 /// is another one than instructions. If its change is within luck, there is only that on loops, where they hide a change.
 pub fn sentences<'a>(
     explanation: &'a Explanation,
@@ -35,7 +38,40 @@ pub fn sentences<'a>(
         let landings = section.and_then(|section| landings(section, &it.phase));
         let locks = section.and_then(|section| locks::sentence(section, &it.phase));
         let loops = loops.and_then(|section| without_loops(section, &it.phase));
-        landings.into_iter().chain(loops).chain(locks)
+        landings.into_iter().chain(loops).chain(threads(it)).chain(locks)
+    })
+}
+
+/// Most kernel threads that are named.
+const MAX_THREADS: usize = 3;
+/// Least share of a change at which a kernel thread is named, and one that only one side ran.
+const OF_THREAD: f64 = 0.01;
+const OF_ONE_SIDE: f64 = 0.001;
+
+/// Returns a sentence on the kernel threads that have a part of a change: they work beside the phase, as DAMON does. `None`
+/// if there are none, or the headline names them itself.
+fn threads(it: &Headline) -> Option<String> {
+    let share = |thread: &KernelThread| {
+        let [base, new] = thread.instructions;
+        (new - base) / it.kernel.change()
+    };
+    let is_told = |thread: &&KernelThread| {
+        let least = if thread.instructions.contains(&0.0) { OF_ONE_SIDE } else { OF_THREAD };
+        let name = format!("{THREAD}{}", thread.function);
+        share(thread).abs() >= least && !it.holders().any(|holder| holder.name == name)
+    };
+    let named = it.threads.iter().filter(is_told).map(|thread| {
+        let [base, new] = thread.instructions.map(|it| words::figure(it, 0));
+        let share = words::decimal(Some(100.0 * share(thread)), 1);
+        format!("{} {share} % ({base} instructions before, {new} now)", excerpt(&thread.function))
+    });
+    let named: Vec<String> = few(MAX_THREADS, named);
+    (!named.is_empty() && !it.at_equal_entries).then(|| {
+        format!(
+            "Phase {}: kernel threads have a part of the change: {}.",
+            phase_name(&it.phase),
+            named.join(", ")
+        )
     })
 }
 

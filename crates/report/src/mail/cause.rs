@@ -3,6 +3,8 @@
 
 use compare::{Comparison, Explained, Headline, RATE, Reason, RowVerdict};
 
+use kernelfiles::entry::THREAD;
+
 use crate::ascii::excerpt;
 use crate::build;
 use crate::document::{self, Block, Column, note, sentence};
@@ -157,7 +159,7 @@ pub fn by_reason(explained: &[Explained]) -> Vec<Block> {
 
 /// Whether only one of the kernels has this thread, such as that of a monitor. It is listed however small it is.
 fn runs_on_one_side(Reason { name, cost }: &Reason) -> bool {
-    name.starts_with("kernel thread ") && (cost.base == 0.0 || cost.new == 0.0)
+    name.starts_with(THREAD) && (cost.base == 0.0 || cost.new == 0.0)
 }
 
 fn row(Reason { name, cost }: &Reason) -> Vec<String> {

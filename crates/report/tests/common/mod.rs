@@ -26,6 +26,7 @@ pub fn headline(phase: &str, kernel: Difference, function: Option<Holder>) -> He
         asked: Vec::new(),
         pages: None,
         offset: Vec::new(),
+        threads: Vec::new(),
         unit: "instructions".into(),
         at_equal_entries: false,
         counted: None,

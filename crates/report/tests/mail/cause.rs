@@ -6,7 +6,7 @@ pub mod kernels;
 use code::CodeDifference;
 use compare::{
     Asked, BuildDifference, Difference, Divided, Explanation, FunctionByKernel, Headline, Holder,
-    Reason, Section, Subject,
+    KernelThread, Reason, Section, Subject,
 };
 use model::{INSTRUCTIONS, Millis, WorkloadUse};
 
@@ -387,6 +387,35 @@ fn other_work_is_said_beside_the_verdict() {
     assert!(other.contains(", with 23.0 % fewer page faults, 1 other better"), "{other}");
     let note = "Other work in System-NUMA01: a part of the change comes from how often a call ran.";
     assert!(other.contains(note), "{other}");
+}
+
+/// A monitor that one kernel runs is named however small its part is, a thread of both only with a part of the change.
+#[test]
+fn kernel_threads_beside_a_phase_are_named() {
+    let thread =
+        |function: &str, instructions| KernelThread { function: function.into(), instructions };
+    let threads = vec![
+        thread("ksmd", [100.0, 220.0]),
+        thread("kdamond_fn", [0.0, 2.0]),
+        thread("kswapd", [50.0, 55.0]),
+    ];
+    let headline = Headline { threads, ..headline("run", 2000.0, Some("change")) };
+    let mut section = section_of(&explained(), "steady").clone();
+    section.phase = Some("run".into());
+    section.totals.kernel = headline.kernel;
+    let cost = model::Cost::new(INSTRUCTIONS);
+    let mut it = Explained {
+        explanation: Explanation { cost, phases: vec![section], ..Explanation::default() },
+        headlines: vec![headline],
+        ..Explained::default()
+    };
+    let said = |it: &Explained| common::words(&report::headlines(std::slice::from_ref(it)));
+    let told = "Phase run: kernel threads have a part of the change: ksmd 12.0 % (100 instructions before, 220 now), \
+                kdamond_fn 0.2 % (0 instructions before, 2 now).";
+    assert!(said(&it).contains(told), "{}", said(&it));
+    it.headlines[0].function.as_mut().unwrap().name = "kernel thread ksmd".into();
+    let told = "kernel threads have a part of the change: kdamond_fn 0.2 %";
+    assert!(said(&it).contains(told), "{}", said(&it));
 }
 
 #[test]

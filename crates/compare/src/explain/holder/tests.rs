@@ -151,7 +151,10 @@ fn the_function_of_a_kernel_thread_has_a_total() {
         ("kernel start ret_from_fork kthread scan", 0.0, 2000.0),
         ("kernel start ret_from_fork kthread scan walk", 0.0, 100.0),
     ]);
-    let holder = by_calls(&section, &calls).function.unwrap();
+    let held = by_calls(&section, &calls);
+    let threads: Vec<_> = held.threads.iter().map(|it| (&*it.function, it.instructions)).collect();
+    assert_eq!(threads, [("scan", [9000.0, 2100.0]), ("reclaim", [300.0, 300.0])]);
+    let holder = held.function.unwrap();
     let callee = Callee { name: "walk".into(), entries: [400.0, 10.0], per_entry: [10.0, 10.0] };
     assert!(callee.is_by_number());
     assert!(!Callee { per_entry: [10.0, 900.0], ..callee.clone() }.is_by_number());
