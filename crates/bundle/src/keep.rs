@@ -60,6 +60,7 @@ impl ProgramBundle {
             plain: true,
             directory: self.directory.clone(),
             source: self.source.clone(),
+            compiler: self.compiler.clone(),
             metrics: metrics(),
             ..Manifest::default()
         };
@@ -135,6 +136,7 @@ mod tests {
             archive: b"070701".to_vec(),
             files: 1,
             source: String::new(),
+            compiler: String::new(),
         }
     }
 

@@ -81,6 +81,8 @@ pub struct ProgramBundle {
     pub files: usize,
     /// The text of the program, if it is a C file or a script, is not long, and needs no other files of the user's.
     pub source: String,
+    /// The compiler of a C file, with its version; empty for others.
+    pub compiler: String,
 }
 
 /// Why a program cannot be taken.
@@ -137,16 +139,17 @@ pub enum BundleError {
 
 /// Takes a program with its files. Fails when it cannot be started, or something that it needs is missing.
 pub fn bundle(request: ProgramRequest<'_>) -> Result<ProgramBundle, BundleError> {
-    let (program, files, source) = collect(request)?;
+    let (program, files, source, is_compiled) = collect(request)?;
+    let compiler = if is_compiled { source::compiler_version(request.arch) } else { String::new() };
     let arguments = request.command.get(1..).unwrap_or_default();
     let command = [&[text(&program)?.to_owned()], arguments].concat();
     let directory = text(request.directory)?.to_owned();
     let archive = files.archive()?;
-    Ok(ProgramBundle { command, directory, files: files.entries.len(), archive, source })
+    Ok(ProgramBundle { command, directory, files: files.entries.len(), archive, source, compiler })
 }
 
-/// The program's path, its files, and its text. The guest has the program of a C file beside it, without the `.c`.
-fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), BundleError> {
+/// The program's path, its files, its text, and whether it was compiled here. The guest has the program of a C file beside it, without the `.c`.
+fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String, bool), BundleError> {
     let (name, arguments) =
         request.command.split_first().ok_or(BundleError::Unknown(String::new()))?;
     let named = find(name, request)?;
@@ -191,7 +194,7 @@ fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String), Bund
         is_file && path.starts_with(&directory) && path.file_name() != program.file_name()
     };
     let is_alone = request.with.is_empty() && !files.entries.iter().any(is_other);
-    Ok((program, files, source::text(&bytes, is_alone && (is_c || is_script))))
+    Ok((program, files, source::text(&bytes, is_alone && (is_c || is_script)), is_c))
 }
 
 /// For `map_err`: adds the path.

@@ -20,13 +20,35 @@ pub fn is_c(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "c")
 }
 
+/// The compiler for an architecture, and how to get it.
+fn compiler(arch: Architecture) -> (&'static str, &'static str) {
+    match arch {
+        Architecture::X86_64 => ("cc", "install gcc"),
+        Architecture::Arm64 => ("aarch64-linux-gnu-gcc", "`make arm64` installs it"),
+    }
+}
+
+/// Names the compiler for an architecture with its version, such as `gcc 12.2.0`; empty if it does not say.
+pub fn compiler_version(arch: Architecture) -> String {
+    let said = Command::new(compiler(arch).0).arg("--version").output();
+    let said = said.ok().filter(|it| it.status.success());
+    said.map(|it| version(&String::from_utf8_lossy(&it.stdout))).unwrap_or_default()
+}
+
+/// Reads what a compiler says of itself. GCC begins with the name by which it was called, and ends its first line with the
+/// version; others begin with their own name.
+fn version(said: &str) -> String {
+    let first = said.lines().next().unwrap_or_default();
+    match first.rsplit_once(' ').filter(|_| said.contains("Free Software Foundation")) {
+        Some((_, version)) => format!("gcc {version}"),
+        None => first.to_owned(),
+    }
+}
+
 /// Compiles a C file for an architecture, and returns the program's bytes. The same compiler makes the same bytes each
 /// time. Fails if there is no compiler, with the compiler's messages if the file has errors, or if files cannot be written.
 pub fn compile(path: &Path, arch: Architecture) -> Result<Vec<u8>, BundleError> {
-    let (compiler, install) = match arch {
-        Architecture::X86_64 => ("cc", "install gcc"),
-        Architecture::Arm64 => ("aarch64-linux-gnu-gcc", "`make arm64` installs it"),
-    };
+    let (compiler, install) = compiler(arch);
     let of_program = |problem| BundleError::Program { path: path.to_owned(), problem };
     let directory = tempfile::tempdir().map_err(in_file(path))?;
     let output = directory.path().join("program");
@@ -79,6 +101,17 @@ mod tests {
         fs::write(&path, "int main(void) { return x; }\n").unwrap();
         let error = compile().unwrap_err().to_string();
         assert!(error.contains("does not compile") && error.contains("undeclared"), "{error}");
+    }
+
+    #[test]
+    fn a_compiler_is_named_with_its_version() {
+        let gcc = "cc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.\n";
+        assert_eq!(version(gcc), "gcc 12.2.0");
+        assert_eq!(
+            version("Debian clang version 14.0.6\nTarget: x\n"),
+            "Debian clang version 14.0.6"
+        );
+        assert_eq!(version(""), "");
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn collected(
     let path = ["/nonexistent", "/usr/bin", "/bin"].map(PathBuf::from);
     let request =
         ProgramRequest { command: &command, directory, path: &path, with: &with, arch: X86_64 };
-    let (program, files, _) = collect(request).map_err(|error| error.to_string())?;
+    let (program, files, ..) = collect(request).map_err(|error| error.to_string())?;
     Ok((program, files))
 }
 

@@ -144,6 +144,9 @@ pub struct Manifest {
     /// one. Empty if it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
+    /// The compiler that made the program of a C file, with its version, such as `gcc 12.2.0`. Empty if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub compiler: String,
     /// The metrics, in the order of the tables.
     pub metrics: Vec<Metric>,
 }
@@ -170,6 +173,7 @@ impl Manifest {
             preparation: Vec::new(),
             nodes: 0,
             source: String::new(),
+            compiler: String::new(),
             metrics: self.metrics.iter().map(as_run).collect(),
             ..self.clone()
         }

@@ -170,8 +170,8 @@ pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
 /// A run that one command repeats, without files of the experiment.
 pub struct OneCommand {
     command: String,
-    /// The name of the program's file, its text if a mail can have it, and the directory in which it ran, if a program of
-    /// the user's did.
+    /// The name of the program's file, its text if a mail can have it, and where and by which compiler it was made, if a
+    /// program of the user's ran.
     program: Option<(String, Option<String>, String)>,
     /// The name of the file with patches, if they did not come in a mail of a list.
     patches: Option<String>,
@@ -220,17 +220,21 @@ impl OneCommand {
         let timeout = if is_long { format!(" --timeout {}", used.timeout) } else { String::new() };
         let command =
             format!("{before}faultline try {kernels} --exact {usual}{timeout} -- {words}");
-        let program = Some((name, text, used.manifest.directory.clone()));
+        let Manifest { directory, compiler, .. } = &used.manifest;
+        let compiled = match (name.ends_with(".c"), &**compiler) {
+            (false, _) => String::new(),
+            (true, "") => " by the same compiler".to_owned(),
+            (true, compiler) => format!(" if {} compiles it", excerpt(compiler)),
+        };
+        let program = Some((name, text, format!("{}{compiled}", excerpt(directory))));
         Some(Self { command, program, patches })
     }
 
     /// Lays out the command and the text of the program. `attached` names the files that go beside the mail.
     pub fn pieces(&self, version: &str, attached: &[&str]) -> Vec<Piece> {
         // Paths are in the memory of a program, so they change its counts; so do its own instructions.
-        let place = self.program.as_ref().map_or(String::new(), |(name, _, directory)| {
-            let compiled = if name.ends_with(".c") { " by the same compiler" } else { "" };
-            format!(", to the last instruction in {}{compiled}", excerpt(directory))
-        });
+        let place = self.program.as_ref().map(|(.., made)| made);
+        let place = place.map_or(String::new(), |it| format!(", to the last instruction in {it}"));
         let how = format!("How to repeat it, by faultline {version}{place}:");
         let how = part(how, [Block::Code(self.command.clone())]);
         let laid_out = |it| document::text(&[it], &MAIL);
