@@ -146,9 +146,11 @@ fn heading(effects: &Effects, comparison: &Comparison) -> String {
         ),
         None => format!("{number} effects judged together"),
     };
+    let has_loops = effects.effects.iter().any(|it| it.without_loops.is_some());
+    let loops = if has_loops { ", also without loops that copy and clear memory" } else { "" };
     format!(
-        "Effects of {} against {base}, each the geometric mean over the values of the other axes: margin {margin} \
-         %, {how}",
+        "Effects of {} against {base}, each the geometric mean over the values of the other axes{loops}: margin \
+         {margin} %, {how}",
         axes(effects)
     )
 }
@@ -203,9 +205,9 @@ fn reasons(effect: &Effect, effects: &Effects, comparison: &Comparison) -> Strin
     }
     let without = effect
         .without_loops
-        .and_then(|it| exact::left_without_loops(it, Of::Number, 2, exact::WITHOUT_LOOPS));
+        .and_then(|it| exact::left_without_loops(it, Of::Number, 2, "without loops"));
     if let Some(without) = without {
-        said.push_str(&format!("; {without}"));
+        said.push_str(&format!(", {without}"));
     }
     let ([one, other], Some(apart)) = (&effect.of[..], effect.apart) else { return said };
     if effect.verdict == Verdict::Same {
