@@ -50,11 +50,11 @@ pub use explain::sampled::{
 };
 pub use explain::signal::Signal;
 pub use explain::{
-    Asked, ByPages, Callee, Calls, ClassCost, Code, Compared, Contribution, Counter, Divided,
-    Explanation, FieldCost, Headline, Holder, KernelThread, LINE, Layout, LayoutChange,
-    LayoutField, LayoutLine, LayoutMember, LayoutSide, Layouts, LeftOut, Moved, NoCost, Only,
-    OwnCost, Parted, Path, Paths, Reason, Section, Side, Split, Subject, Totals, check_cost,
-    classes, do_offset, explain, fields, headlines, paths, reasons,
+    Asked, ByPages, Callee, Calls, ClassCost, Code, CommonCallee, Compared, Contribution, Counter,
+    Divided, Explanation, FieldCost, Headline, Holder, Inner, KernelThread, LINE, Layout,
+    LayoutChange, LayoutField, LayoutLine, LayoutMember, LayoutSide, Layouts, LeftOut, Moved,
+    NoCost, Only, OwnCost, Parted, Path, Paths, Reason, Section, Side, Split, Subject, Totals,
+    check_cost, classes, do_offset, explain, fields, headlines, paths, reasons,
 };
 pub use figures::BootFigures;
 pub use figures::host_block::HostBlock;

@@ -69,6 +69,7 @@ pub fn headlines(explained: &[Explained]) -> String {
         let said = said.chain(headline::by_kernel(it)).chain(headline::start(it));
         let said = said
             .chain(apart::sentences(&it.explanation, it.headlines.iter(), |_| true))
+            .chain(it.headlines.iter().filter_map(apart::threads))
             .chain(headline::offset_reasons(it))
             .chain(transfers::sentences(it));
         said.map(move |line| format!("{first}{line}"))

@@ -61,8 +61,11 @@ const MIN_COMPARED: usize = 5;
 /// Most and least lines about what the figures do not show.
 const MAX_LIMITS: usize = 14;
 const MIN_LIMITS: usize = 11;
-/// Most lines about the effects of the settings of a matrix.
+/// Least lines about it beside the effects of a matrix.
+const MIN_LIMITS_OF_MATRIX: usize = 6;
+/// Most and least lines about the effects of the settings of a matrix.
 const MAX_EFFECTS: usize = 12;
+const MIN_EFFECTS: usize = 10;
 /// Most lines with the names of files beside the mail.
 const MAX_ATTACHED: usize = 3;
 /// Most lines about how to repeat the run, without files.
@@ -156,7 +159,9 @@ fn written(
             if comparison.notes.builds.is_empty() { [built, cause] } else { [cause, built] };
         pieces.extend(ordered);
         pieces.push(transfers);
-        let states: Vec<Block> = build::states_of(comparison).into_iter().map(sentence).collect();
+        let threads = cause::threads(explained, leading.as_ref());
+        let states: Vec<Block> =
+            build::states_of(comparison).into_iter().chain(threads).map(sentence).collect();
         pieces.push(Kept(text(&states, &MAIL)));
         pieces.push(Rows);
         // What a matrix asks.
@@ -167,7 +172,7 @@ fn written(
             name: "effects",
             blocks: effects,
             most: MAX_EFFECTS,
-            least: MAX_EFFECTS,
+            least: MIN_EFFECTS,
         });
         pieces.push(Spare {
             name: "instructions by reason",
@@ -189,7 +194,7 @@ fn written(
         title: LIMITS,
         notes,
         most: MAX_LIMITS,
-        least: MIN_LIMITS,
+        least: if is_matrix(comparison) { MIN_LIMITS_OF_MATRIX } else { MIN_LIMITS },
     }));
     pieces.extend(reproduce::boots(results).map(|boots| spare("boots", 4, &[boots])));
     pieces.extend(reproduction(results, recipe, attached));
@@ -200,6 +205,11 @@ fn written(
     };
     let body = fit::body(&pieces, shown.len(), table);
     format!("{}\n{}", reply.unwrap_or_else(|| header(&finding)), guarded(&body))
+}
+
+/// Whether the variants are a matrix, so that their settings have effects.
+fn is_matrix(comparison: &Comparison) -> bool {
+    comparison.tables.iter().any(|table| table.effects.is_some())
 }
 
 /// Names the files that go beside a mail. `None` if there are none.
@@ -324,9 +334,8 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
     let (complaints, others): (Vec<Note>, Vec<Note>) =
         others.into_iter().partition(|note| note.topic == notes::COMPLAINTS);
     // The names of a matrix's variants say what they change.
-    let is_matrix = comparison.tables.iter().any(|table| table.effects.is_some());
     let ran = reproduce::workloads(results).chain(machine);
-    let first: Vec<Note> = match is_matrix {
+    let first: Vec<Note> = match is_matrix(comparison) {
         true => ran.chain(changed).collect(),
         false => changed.into_iter().chain(ran).collect(),
     };

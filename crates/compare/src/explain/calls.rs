@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernelfiles::entry::{self, Reason, is_entry};
 
+use super::loops::is_copy_loop;
 use super::paths::KERNEL;
 use super::{Path, Paths};
 
@@ -139,8 +140,9 @@ pub(super) fn asked<'a>(path: &'a Path, reason: &'a Option<Reason>) -> Vec<&'a s
 }
 
 /// The kernel's paths in order, each as [`asked`], without the functions that only one side executes, and without those
-/// that one side's caller bypasses ([`bypassed`]). Of the functions by which the kernel is entered, only those are kept
-/// whose own cost it is, or that of functions that only one side executes. `reasons` are those of all paths.
+/// that one side's caller bypasses ([`bypassed`]). Functions by which the kernel is entered, and loops that copy memory and
+/// take page faults in it, only lead to others: they are kept where it is their own cost, or that of functions that only
+/// one side executes. `reasons` are those of all paths.
 pub(super) fn walked<'a>(paths: &'a Paths, reasons: &'a [Option<Reason>]) -> Vec<Walked<'a>> {
     let all = paths.paths.iter().zip(reasons);
     let kernel = all.filter(|(path, _)| path.frames.first().is_some_and(|frame| frame == KERNEL));
@@ -156,7 +158,8 @@ pub(super) fn walked<'a>(paths: &'a Paths, reasons: &'a [Option<Reason>]) -> Vec
         .map(|(path, reason)| {
             let frames: Vec<&str> = asked(path, reason).into_iter().filter(is_on_both).collect();
             let last = frames.len().saturating_sub(1);
-            let counts = |(place, frame): &(usize, &str)| *place == last || !is_entry(frame);
+            let leads = |frame: &str| is_entry(frame) || is_copy_loop(frame);
+            let counts = |(place, frame): &(usize, &str)| *place == last || !leads(frame);
             let frames = frames.into_iter().enumerate().filter(counts);
             (frames.map(|(_, frame)| frame).collect(), path)
         })

@@ -7,7 +7,9 @@ use model::{INSTRUCTIONS, WorkloadUse, is_by_path};
 use serde::Serialize;
 
 use super::asked::{Asked, with_instructions};
+use super::common::CommonCallee;
 use super::holder::{self, Divided, HALF, Held, Holder, KernelThread, NOTABLE};
+use super::joined;
 use super::pages::{ByPages, by_pages};
 use super::{Contribution, Explanation, LeftOut, Paths, Section, Span, Subject};
 use crate::{Difference, FEWEST_FOR_LISTS};
@@ -34,6 +36,10 @@ pub struct Headline {
     pub pages: Option<ByPages>,
     /// Functions whose changes offset each other in the phase: work may have moved between them.
     pub offset: Vec<[String; 2]>,
+    /// The function that many others call, and that has much of the change; `None` if there is none besides those that the
+    /// headline names, and at equal entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common: Option<CommonCallee>,
     /// Kernel threads that ran in the phase, the one with the largest change first. Empty if the change is not beyond luck
     /// or call paths were not recorded.
     pub threads: Vec<KernelThread>,
@@ -112,14 +118,18 @@ pub fn headlines(
         let kernel = *hidden.unwrap_or(&section.totals.kernel);
         let at_equal_entries = hidden.is_some();
         let is_beyond = kernel.beyond_luck() == Some(true);
-        let paths = is_beyond.then(|| paths(phase));
+        let paths = paths(phase);
+        let pairs = joined::pairs(section, &paths);
+        let paths = Some(paths).filter(|_| is_beyond);
         let followed = paths.as_ref().is_some_and(|paths| paths.followed);
         let asked = with_instructions(&section.asked, paths.as_ref());
         let held = paths.map(|paths| match paths.followed {
-            true => holder::by_calls(section, &paths),
+            true => holder::by_calls(section, &paths, &pairs),
             false => Held { function: holder::own(section), ..Held::default() },
         });
-        let Held { function, divided, offset, threads } = held.unwrap_or_default();
+        let Held { function, divided, common, threads } = held.unwrap_or_default();
+        let offset = pairs.into_iter().filter(|(one, other)| one < other);
+        let offset: Vec<[String; 2]> = offset.map(|(one, other)| [one, other]).collect();
         let (function, divided) = match at_equal_entries {
             // Paths and totals are not at equal entries; only the cost of an entry is.
             true => {
@@ -145,6 +155,7 @@ pub fn headlines(
             asked,
             pages: sizes.map(|sizes| by_pages(section, sizes)),
             offset,
+            common: common.filter(|_| !at_equal_entries),
             threads,
             at_equal_entries,
             counted: at_equal_entries.then_some(section.totals.kernel),

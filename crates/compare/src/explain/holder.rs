@@ -1,13 +1,14 @@
 //! The functions that hold the change of a phase: by call paths with what they call, otherwise by their own cost.
 
-use std::collections::BTreeMap;
-
 use kernelfiles::entry::{EXCEPTION, THREAD, is_entry};
 use serde::Serialize;
 
-use super::calls::{Call, REST, Walked, added, asked, calls_it, is_on_both, reason, sums, walked};
+use super::calls::{Call, REST, Walked, asked, calls_it, is_on_both, reason, sums, walked};
+use super::common::{CommonCallee, common};
+use super::joined::{Pairs, own_costs};
+use super::loops::is_copy_loop;
 use super::moved::{self, Moved};
-use super::offset::{OwnCost, offset, surroundings};
+use super::offset::OwnCost;
 use super::{Contribution, Path, Paths, Section, Subject};
 use crate::Difference;
 
@@ -36,8 +37,8 @@ pub struct Held {
     pub function: Option<Holder>,
     /// The functions between which the change divides.
     pub divided: Option<Divided>,
-    /// Functions whose changes in the phase offset each other.
-    pub offset: Vec<[String; 2]>,
+    /// The function that many others call, and that has much of the change.
+    pub common: Option<CommonCallee>,
     /// Kernel threads, the one with the largest change first.
     pub threads: Vec<KernelThread>,
 }
@@ -84,14 +85,26 @@ pub struct Holder {
     /// Own instructions on both sides of each function in it whose instructions differ, the largest change first.
     /// Empty without callees.
     pub parts: Vec<OwnCost>,
-    /// Whether [`Holder::parts`] are per entry: if both sides entered it as often but for 1 %. Otherwise its entries may do
-    /// different work, and the change of an entry cannot be divided.
+    /// Whether [`Holder::parts`] are per entry: if both sides entered it as often but for 1 %, and not only a few times.
+    /// Otherwise its entries may do different work, and the change of an entry cannot be divided.
     pub parts_per_entry: bool,
     /// The callee with the largest change, if the holder has no entries.
     pub callee: Option<Callee>,
     /// The callee with most of the change, if one side calls it elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Moved>,
+    /// The innermost callee that has half of its change or more, if the change is not divided otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Inner>,
+}
+
+/// A function that the holder of a change calls, directly or not, with a large part of that change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Inner {
+    /// The callee's name.
+    pub name: String,
+    /// The share of the holder's change in the callee and in what it calls.
+    pub share: f64,
 }
 
 /// A function that the holder of a change calls, directly or not, and that both sides entered. Its own instructions
@@ -115,6 +128,11 @@ impl Holder {
     /// Instructions per entry on both sides; `None` if a side has no entries.
     pub fn per_entry(&self) -> Option<[f64; 2]> {
         Some(per_entry(self.instructions, self.entries?))
+    }
+
+    /// Whether its entries are so few that their mean may stand for none of them.
+    pub fn has_few_entries(&self) -> bool {
+        self.entries.is_some_and(are_few)
     }
 
     /// The function's instructions on both sides of other paths, of the same calls.
@@ -152,31 +170,50 @@ fn are_alike([base, new]: [f64; 2]) -> bool {
     (new - base).abs() <= ALIKE * base.max(new)
 }
 
+/// The mean of fewer entries may stand for none of them: one may be long, and another short.
+const FEW: f64 = 5.0;
+
+fn are_few(entries: [f64; 2]) -> bool {
+    entries.iter().any(|it| *it < FEW)
+}
+
 fn per_entry(instructions: [f64; 2], entries: [f64; 2]) -> [f64; 2] {
     [instructions[0] / entries[0], instructions[1] / entries[1]]
+}
+
+/// A phase, and which functions of it are taken as one.
+struct Phase<'s> {
+    section: &'s Section,
+    pairs: &'s Pairs,
 }
 
 /// The functions that hold the change, by call paths. Functions by which the kernel is entered only lead to others
 /// ([`is_entry`]). Functions that only one side executes were renamed, moved or inlined: what they call counts as
 /// called by their caller.
-pub fn by_calls(section: &Section, paths: &Paths) -> Held {
+///
+/// `pairs` are the functions of the phase that are taken as one.
+pub fn by_calls(section: &Section, paths: &Paths, pairs: &Pairs) -> Held {
     let reasons: Vec<_> = paths.paths.iter().map(reason).collect();
     let walked = walked(paths, &reasons);
     let kernel = Call { depth: 0, paths: &walked };
-    let all: Vec<&Path> = walked.iter().map(|(_, path)| *path).collect();
-    let pair = |it: OwnCost| Some([it.name, it.with?]);
-    let offset = own_costs(section, &all).into_iter().filter_map(pair).collect();
+    let phase = Phase { section, pairs };
     let thread = |it: Call<'_, '_>| {
         let function = it.name().strip_prefix(THREAD)?.to_owned();
         Some(KernelThread { function, instructions: it.sums() })
     };
     let threads = if walked.is_empty() { Vec::new() } else { kernel.callees() };
     let threads = threads.into_iter().filter_map(thread).collect();
-    Held { offset, threads, ..held(section, kernel) }
+    let mut held = held(&phase, kernel);
+    if !walked.is_empty() {
+        let parts = held.divided.iter().flat_map(|it| &it.parts);
+        let named: Vec<&str> = held.function.iter().chain(parts).map(|it| &*it.name).collect();
+        held.common = common(paths, pairs, kernel.change(), &named);
+    }
+    Held { threads, ..held }
 }
 
 /// The functions that hold the change of the `kernel`.
-fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
+fn held(phase: &Phase<'_>, kernel: Call<'_, '_>) -> Held {
     let all = kernel.change();
     let mut calls: Vec<Call<'_, '_>> =
         kernel.callees().into_iter().flat_map(|it| told_apart(it, all)).collect();
@@ -186,20 +223,19 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
     }
     // The figures of the innermost calls in these, the largest share first.
     let parts = |calls: &[Call<'_, '_>], rest| {
-        let inner = calls.iter().map(|it| innermost(section, kernel, *it, rest));
+        let inner = calls.iter().map(|it| innermost(phase, kernel, *it, rest));
         // Figures of all calls of a function say nothing of a call that changed otherwise, but for one that changed in
         // the same direction wherever it is called.
         let of_call = |call: Call<'_, '_>| {
             let more = |it: &Holder| it.instructions[1] - it.instructions[0] - call.change();
             let is_its = |it: &Holder| more(it).abs() <= REST * all.abs();
             let is_larger = |it: &Holder| more(it) * call.change() > 0.0;
-            let own = Some(holder(section, call, kernel)).filter(is_its);
-            let everywhere =
-                || Some(of_calls(section, call.name(), None, kernel)).filter(is_larger);
+            let own = Some(holder(phase, call, kernel)).filter(is_its);
+            let everywhere = || Some(of_calls(phase, call.name(), None, kernel)).filter(is_larger);
             own.or_else(everywhere)
         };
         let parts = inner.filter_map(of_call).collect();
-        let mut parts = each_once(joined(section, kernel, parts));
+        let mut parts = each_once(joined(phase, kernel, parts));
         parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
         parts
     };
@@ -211,18 +247,21 @@ fn held(section: &Section, kernel: Call<'_, '_>) -> Held {
             false => Divided { complete: true, ..divided(parts(calls, NEAR), kernel) },
         }
     };
-    let luck = section.totals.kernel.floor.unwrap_or(0.0);
+    let luck = phase.section.totals.kernel.floor.unwrap_or(0.0);
     let number = if is_alone(&calls, all, luck) { Some(1) } else { enough(&calls, all) };
     match number {
         Some(1) => {
-            let call = innermost(section, kernel, calls[0], REST);
+            let call = innermost(phase, kernel, calls[0], REST);
             let largest = || {
                 let parts = parts(&largest_within(call, all), REST);
                 let divided = Divided { complete: false, ..divided(parts, kernel) };
                 (!divided.parts.is_empty()).then_some(divided)
             };
             let divided = within(call, all).map(|calls| complete(&calls)).or_else(largest);
-            Held { function: Some(holder(section, call, kernel)), divided, ..Held::default() }
+            let function = holder(phase, call, kernel);
+            let inner = function.inner.clone().filter(|_| divided.is_none());
+            let function = Some(Holder { inner, ..function });
+            Held { function, divided, ..Held::default() }
         }
         Some(number) => Held { divided: Some(complete(&calls[..number])), ..Held::default() },
         None => {
@@ -305,7 +344,7 @@ fn each_once(all: Vec<Holder>) -> Vec<Holder> {
 }
 
 /// Replaces two parts by the function that moved from one to the other, with all its calls, if it did not change elsewhere.
-fn joined(section: &Section, kernel: Call<'_, '_>, mut parts: Vec<Holder>) -> Vec<Holder> {
+fn joined(phase: &Phase<'_>, kernel: Call<'_, '_>, mut parts: Vec<Holder>) -> Vec<Holder> {
     let change = |[base, new]: [f64; 2]| new - base;
     let moved = |one: &Holder, other: &Holder| {
         let (one, other) = (one.moved.as_ref()?, other.moved.as_ref()?);
@@ -314,7 +353,7 @@ fn joined(section: &Section, kernel: Call<'_, '_>, mut parts: Vec<Holder>) -> Ve
         let is_one = one.name == other.name
             && first * second < 0.0
             && (others / kernel.change()).abs() <= SMALL;
-        is_one.then(|| of_calls(section, &one.name, None, kernel))
+        is_one.then(|| of_calls(phase, &one.name, None, kernel))
     };
     let mut place = 0;
     while place < parts.len() {
@@ -330,9 +369,10 @@ fn joined(section: &Section, kernel: Call<'_, '_>, mut parts: Vec<Holder>) -> Ve
 }
 
 /// The innermost call that has the change of `call` and to which the cause may lead. It does not lead from a function that
-/// is entered as often as before to one that is not, nor to one whose work another callee of its caller does on one side.
+/// is entered as often as before to one that is not, nor to one whose work another callee of its caller does on one side,
+/// nor to a loop that copies or clears memory for its caller.
 fn innermost<'w, 'a>(
-    section: &Section,
+    phase: &Phase<'_>,
     kernel: Call<'_, 'a>,
     call: Call<'w, 'a>,
     rest: f64,
@@ -340,12 +380,12 @@ fn innermost<'w, 'a>(
     let is_by_number = |it: &Call<'_, '_>| {
         let instructions = sums(kernel.paths_of(it.name(), None));
         let is_its = (instructions[1] - instructions[0]) / it.change() >= 1.0 - REST;
-        let entries = entries(section, it.name()).filter(|_| is_its)?;
+        let entries = entries(phase.section, it.name()).filter(|_| is_its)?;
         Some(is_by_number(entries, per_entry(instructions, entries)))
     };
     call.innermost(rest, |it, callee| {
         let goes_on = is_by_number(callee) != Some(true) || is_by_number(it) != Some(false);
-        goes_on && !moved::is_beside(it, callee)
+        goes_on && !moved::is_beside(it, callee) && !is_copy_loop(callee.name())
     })
 }
 
@@ -394,7 +434,7 @@ fn largest_within<'w, 'a>(call: Call<'w, 'a>, all: f64) -> Vec<Call<'w, 'a>> {
 /// The figures of a function with what it calls: of all its calls if their change is that of `call`, otherwise of those
 /// in the innermost caller whose calls have that change. Functions by which the kernel is entered have their own cost.
 /// `kernel` has all paths.
-fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
+fn holder(phase: &Phase<'_>, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder {
     let off = |within: &Option<&str>| {
         let [base, new] = sums(kernel.paths_of(call.name(), *within));
         (new - base - call.change()).abs()
@@ -403,24 +443,39 @@ fn holder(section: &Section, call: Call<'_, '_>, kernel: Call<'_, '_>) -> Holder
     let agrees = |within: &&Option<&str>| off(within) <= NEAR * kernel.change().abs();
     let nearest = || choices.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
     let within = choices.iter().find(agrees).or_else(nearest).copied().flatten();
-    of_calls(section, call.name(), within, kernel)
+    let found = of_calls(phase, call.name(), within, kernel);
+    Holder {
+        inner: inner(call).filter(|_| found.callee.is_none() && found.moved.is_none()),
+        ..found
+    }
+}
+
+/// The innermost callee that has half of the change of `call`, and not more than all of it.
+fn inner(call: Call<'_, '_>) -> Option<Inner> {
+    let leads = |it: &Call<'_, '_>, callee: &Call<'_, '_>| {
+        !moved::is_beside(it, callee) && !is_copy_loop(callee.name())
+    };
+    let inner = call.innermost(1.0 - HALF, leads);
+    let share = inner.change() / call.change();
+    let name = inner.name().to_owned();
+    (inner.depth > call.depth && share <= 1.0).then_some(Inner { name, share })
 }
 
 /// The figures of a function with what it calls: of its calls in `within`, or of all of them.
-fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_, '_>) -> Holder {
+fn of_calls(phase: &Phase<'_>, name: &str, within: Option<&str>, kernel: Call<'_, '_>) -> Holder {
     let walked: Vec<&Walked<'_>> =
         kernel.paths.iter().filter(|(frames, _)| calls_it(frames, within, name)).collect();
     let paths: Vec<&Path> = walked.iter().map(|(_, path)| *path).collect();
     let instructions = sums(paths.iter().copied());
-    let entries = entries(section, name).filter(|_| within.is_none());
-    let parts_per_entry = entries.is_some_and(are_alike);
-    let mut parts = own_costs(section, &paths);
+    let entries = entries(phase.section, name).filter(|_| within.is_none());
+    let parts_per_entry = entries.is_some_and(|it| are_alike(it) && !are_few(it));
+    let mut parts = own_costs(phase.section, &paths, phase.pairs);
     if let Some(entries) = entries.filter(|_| parts_per_entry) {
         parts.iter_mut().for_each(|part| part.own = per_entry(part.own, entries));
     }
     let change = instructions[1] - instructions[0];
     let callee = match entries {
-        None => callee(section, name, change, &parts, kernel),
+        None => callee(phase.section, name, change, &parts, kernel),
         Some(_) => None,
     };
     Holder {
@@ -433,29 +488,9 @@ fn of_calls(section: &Section, name: &str, within: Option<&str>, kernel: Call<'_
         parts,
         parts_per_entry,
         callee,
-        moved: moved::moved(name, walked, kernel, |it| self::entries(section, it)),
+        moved: moved::moved(name, walked, kernel, |it| self::entries(phase.section, it)),
+        inner: None,
     }
-}
-
-/// The own instructions of each function at the end of these paths that differ, the largest change first. Functions whose
-/// changes offset each other are one.
-fn own_costs(section: &Section, paths: &[&Path]) -> Vec<OwnCost> {
-    let mut own = BTreeMap::<&str, [f64; 2]>::new();
-    for Path { frames, base, new } in paths {
-        let sum = own.entry(frames.last().map_or("", String::as_str)).or_default();
-        *sum = added(*sum, [*base, *new]);
-    }
-    // A function that both sides call elsewhere is not inlined there.
-    let is_called = |name: &str| {
-        function(section, name)
-            .is_some_and(|it| it.instructions.base > 0.0 && it.instructions.new > 0.0)
-    };
-    let mut around = surroundings(paths, &own);
-    around.retain(|name, _| !is_called(name));
-    let differs = |(_, [base, new]): &(&str, [f64; 2])| base != new;
-    let part =
-        |(name, own): (&str, _)| OwnCost { name: name.to_owned(), own, ..OwnCost::default() };
-    offset(own.into_iter().filter(differs).map(part).collect(), &around)
 }
 
 /// The function whose own instructions have the largest part of the change of `holder`; `None` if that part is below
@@ -528,6 +563,7 @@ pub fn dearest(section: &Section, offset: &[[String; 2]]) -> Option<Holder> {
         parts_per_entry: false,
         callee: None,
         moved: None,
+        inner: None,
     })
 }
 

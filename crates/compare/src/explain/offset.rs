@@ -99,11 +99,7 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     let is_moved =
         |one: &OwnCost, other: &OwnCost| one.own.contains(&0.0) && other.own.contains(&0.0);
     let is_near = |one: &OwnCost, other: &OwnCost| do_offset(change(one), change(other));
-    let has_same_name = |one: &OwnCost, other: &OwnCost| {
-        one.name.trim_matches('_') == other.name.trim_matches('_')
-            || is_profiled(&one.name, &other.name)
-            || is_alternative(&one.name, &other.name)
-    };
+    let has_same_name = |one: &OwnCost, other: &OwnCost| are_one_name(&one.name, &other.name);
     let kept_name =
         |one: &OwnCost, other: &OwnCost| is_moved(one, other) && has_same_name(one, other);
     let is_renamed = |one: &OwnCost, other: &OwnCost| {
@@ -136,6 +132,13 @@ pub fn offset(parts: Vec<OwnCost>, around: &Surroundings<'_>) -> Vec<OwnCost> {
     all.extend(alone);
     all.sort_by(by_size);
     all
+}
+
+/// Whether two names differ only in underscores at their ends, in `_noprof`, or as arm64's names of alternatives do.
+pub fn are_one_name(one: &str, other: &str) -> bool {
+    one.trim_matches('_') == other.trim_matches('_')
+        || is_profiled(one, other)
+        || is_alternative(one, other)
 }
 
 /// Whether one name is that of the other one's body. Since Linux 6.13 arm64's `memset` and its like only jump to it,
@@ -190,7 +193,8 @@ fn are_opposite(one: &OwnCost, other: &OwnCost) -> bool {
     change(one).signum() != change(other).signum()
 }
 
-fn by_size(one: &OwnCost, other: &OwnCost) -> std::cmp::Ordering {
+/// Orders functions by their changes, the largest first.
+pub fn by_size(one: &OwnCost, other: &OwnCost) -> std::cmp::Ordering {
     change(other).abs().total_cmp(&change(one).abs()).then_with(|| one.name.cmp(&other.name))
 }
 

@@ -1,5 +1,6 @@
 //! Sentences on parts of a change that a reader must tell apart: instructions of IBT, loops that copy and clear memory, for
-//! which a real machine usually has fast string instructions, kernel threads beside a phase, and waiting for locks.
+//! which a real machine usually has fast string instructions, and waiting for locks. Kernel threads beside a phase are apart
+//! from these.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ const NOTABLE: f64 = 0.1;
 const LEAST: f64 = 0.05;
 
 /// Returns sentences on the changes of these phases: which part of it is IBT, the change without loops that clear and copy
-/// memory, if `has_loops`, kernel threads, and locks that were waited for. There are none for a phase if these parts are small, or the cost
+/// memory, if `has_loops`, and locks that were waited for. There are none for a phase if these parts are small, or the cost
 /// is another one than instructions. If its change is within luck, there is only that on loops, where they hide a change.
 pub fn sentences<'a>(
     explanation: &'a Explanation,
@@ -38,7 +39,7 @@ pub fn sentences<'a>(
         let landings = section.and_then(|section| landings(section, &it.phase));
         let locks = section.and_then(|section| locks::sentence(section, &it.phase));
         let loops = loops.and_then(|section| without_loops(section, &it.phase));
-        landings.into_iter().chain(loops).chain(threads(it)).chain(locks)
+        landings.into_iter().chain(loops).chain(locks)
     })
 }
 
@@ -50,7 +51,7 @@ const OF_ONE_SIDE: f64 = 0.001;
 
 /// Returns a sentence on the kernel threads that have a part of a change: they work beside the phase, as DAMON does. `None`
 /// if there are none, or the headline names them itself.
-fn threads(it: &Headline) -> Option<String> {
+pub fn threads(it: &Headline) -> Option<String> {
     let share = |thread: &KernelThread| {
         let [base, new] = thread.instructions;
         (new - base) / it.kernel.change()
@@ -63,12 +64,13 @@ fn threads(it: &Headline) -> Option<String> {
     let named = it.threads.iter().filter(is_told).map(|thread| {
         let [base, new] = thread.instructions.map(|it| words::figure(it, 0));
         let share = words::decimal(Some(100.0 * share(thread)), 1);
-        format!("{} {share} % ({base} instructions before, {new} now)", excerpt(&thread.function))
+        let function = excerpt(&thread.function);
+        format!("{function} {base} instructions before, {new} now ({share} % of the change)")
     });
     let named: Vec<String> = few(MAX_THREADS, named);
-    (!named.is_empty() && !it.at_equal_entries).then(|| {
+    (!named.is_empty() && !it.at_equal_entries && it.unit == INSTRUCTIONS).then(|| {
         format!(
-            "Phase {}: kernel threads have a part of the change: {}.",
+            "Phase {}: kernel threads ran beside it: {}.",
             phase_name(&it.phase),
             named.join(", ")
         )

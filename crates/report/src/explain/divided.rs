@@ -10,8 +10,8 @@ pub const ALL: f64 = 0.1;
 
 /// The least share of a change by which changes elsewhere offset each other that is mentioned.
 const HIDDEN: f64 = 0.05;
-/// If the sum of the shares differs from 100 % by this much or more, one of the functions calls another.
-const OVERLAP: f64 = 0.5;
+/// If the sum of the shares as printed differs from 100 % by this much or more, one of the functions calls another.
+const OVERLAP: f64 = 0.05;
 /// If the parts exceed the change by this share of it or more, or one offsets that much, they are given as they are: shares
 /// of a difference between large changes mislead.
 const EXCESS: f64 = 0.1;

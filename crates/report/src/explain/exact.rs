@@ -88,7 +88,8 @@ fn blocks(
     found.extend(asked.clone().filter_map(work::sentence));
     found.extend(pages::sentences(asked.clone()));
     found.extend(headline::by_reason(asked.clone()).filter(|_| is_unasked));
-    found.extend(apart::sentences(explanation, asked, |_| true));
+    found.extend(apart::sentences(explanation, asked.clone(), |_| true));
+    found.extend(asked.filter_map(apart::threads));
     let moved = cause::moved(of_section(headlines, section), section);
     // Of a class, only functions with such instructions are known.
     let causes = match Class::named(&explanation.cost.name) {

@@ -1,13 +1,13 @@
 //! The figures of a function that holds a change, as a continuation of a sentence.
 
-use compare::{Holder, Moved};
+use compare::{Holder, Inner, Moved};
 
 use crate::ascii::excerpt;
 use crate::words::{self, Of};
 
-/// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry.
-/// At equal entries only the cost per entry is comparable and printed. A holder without entries has the
-/// figures of a callee. A sentence says what it calls on one side only.
+/// Formats the figures of the function that holds a change: its cost, its entries, and its cost per entry if they are not
+/// few. At equal entries only the cost per entry is comparable and printed. A holder without entries has the
+/// figures of a callee. A callee with much of the change is named. A sentence says what it calls on one side only.
 pub fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     let costs = holder.per_entry().map(|costs| cost_of(costs, " per entry"));
     if let Some(costs) = costs.clone().filter(|_| at_equal_entries) {
@@ -20,8 +20,7 @@ pub fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     let total = sides(printed, "");
     let total = total + &change.unwrap_or_default();
     let entries = holder.entries.map(entered);
-    // The cost of a single entry is the total.
-    let costs = costs.filter(|_| entries.as_deref() != Some("1 entry"));
+    let costs = costs.filter(|_| !holder.has_few_entries());
     let callee = holder.callee.as_ref().map(|callee| {
         let figures = match callee.is_by_number() {
             true => entered(callee.entries),
@@ -31,7 +30,11 @@ pub fn figures(holder: &Holder, at_equal_entries: bool) -> String {
         let scope = if holder.within.is_some() { ", wherever it is called" } else { "" };
         format!("{}{scope}: {figures}", excerpt(&callee.name))
     });
-    let said = [Some(total), entries, costs, callee];
+    let inner = holder.inner.as_ref().map(|Inner { name, share }| {
+        let share = words::decimal(Some(100.0 * share), 1);
+        format!("{share} % of this change in {} and what it calls", excerpt(name))
+    });
+    let said = [Some(total), entries, costs, callee, inner];
     let figures = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
     let moved = holder.moved.as_ref().map(|it| format!(" {}", moved(it)));
     format!("{figures}.{}", moved.unwrap_or_default())

@@ -1,14 +1,14 @@
 //! The headlines of an explanation: a sentence for each phase.
 
 use compare::{
-    Code, Difference, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel, Headline, Holder,
-    OwnCost, Reason, Section, capitalized,
+    Code, CommonCallee, Difference, Divided, Explained, FEWEST_FOR_LISTS, FunctionByKernel,
+    Headline, Holder, OwnCost, Reason, Section, capitalized,
 };
 use model::{ENTRIES, OUTSIDE_PHASES};
 
 use super::divided::{ALL, called, shares};
 use super::equal;
-use super::figures::figures;
+use super::figures::{self, figures};
 use crate::ascii::{excerpt, few, shell_word};
 use crate::document::{self, Block, Cell, Column, note};
 use crate::words::{self, Of};
@@ -172,7 +172,7 @@ fn in_full(it: &Headline) -> Vec<String> {
                 let own = own(it, of, PARTS_OF_PART);
                 format!("{}: {}{own}", called(of), figures(of, false))
             };
-            [headline(it)].into_iter().chain(parts.iter().map(part)).collect()
+            [headline(it)].into_iter().chain(parts.iter().map(part)).chain(common(it)).collect()
         }
         _ => vec![with_functions(it)],
     }
@@ -182,7 +182,22 @@ fn in_full(it: &Headline) -> Vec<String> {
 fn with_functions(it: &Headline) -> String {
     let holder = it.function.as_ref().filter(|_| it.divided.is_none());
     let own = holder.map(|holder| own(it, holder, PARTS)).unwrap_or_default();
-    [headline(it) + &own].into_iter().chain(equal::beside(it)).collect::<Vec<_>>().join(" ")
+    let said = [headline(it) + &own].into_iter().chain(equal::beside(it)).chain(common(it));
+    said.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a sentence on the function that many others call, and that has much of the change. Its part is in those of its
+/// callers too.
+fn common(it: &Headline) -> Option<String> {
+    let CommonCallee { name, was, instructions, share, callers } = it.common.as_ref()?;
+    let was = was.as_ref().map(|was| format!(" (before: {})", excerpt(was))).unwrap_or_default();
+    Some(format!(
+        "Phase {}: {}{was} has {:.1} % of the change with what it calls, called from {callers} functions: {}.",
+        phase_name(&it.phase),
+        excerpt(name),
+        100.0 * share,
+        figures::sides(instructions.map(|it| words::figure(it, 0)), "")
+    ))
 }
 
 /// Returns the headline, and a sentence on the largest functions in the one that holds the change. Where the change
@@ -212,7 +227,8 @@ pub fn in_short(it: &Headline) -> Vec<String> {
             first.chain(others.iter().map(figures)).collect()
         }
     };
-    [headline(it)].into_iter().chain(equal::beside(it)).chain(rest).chain(tree).collect()
+    let first = [headline(it)].into_iter().chain(equal::beside(it)).chain(common(it));
+    first.chain(rest).chain(tree).collect()
 }
 
 /// Divides the change of a holder in `it` between the functions in it, at least `fewest` by name. Empty if `fewest` is 0 or

@@ -71,6 +71,16 @@ pub fn functions(
     first.iter().cloned().chain(work).chain(others).chain(rest.iter().cloned()).collect()
 }
 
+/// Returns a sentence on the kernel threads that ran beside the phase `leading`, as a monitor does, if its kernels were in
+/// other states. `None` if they have no part of its change.
+pub fn threads(explained: &[Explained], leading: Option<&[String; 3]>) -> Option<String> {
+    let [variant, workload, phase] = leading?;
+    let is_its = |it: &&Explained| it.variant == *variant && it.workload == *workload;
+    let it = explained.iter().find(is_its).filter(|it| !it.explanation.states.is_empty())?;
+    let headline = it.headlines.iter().find(|it| it.phase == *phase)?;
+    Some(first_words(it, explained) + &apart::threads(headline)?)
+}
+
 /// Whether the table says what the change of a phase is without loops that copy and clear memory.
 fn is_said_of(comparison: &Comparison, explained: &Explained, phase: &str) -> bool {
     let Some(column) = comparison.variants.iter().position(|it| it.name == explained.variant)

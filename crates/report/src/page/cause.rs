@@ -32,6 +32,7 @@ fn one(it: &Explained, page: &Page<'_>, is_drawn: bool) -> Vec<Block> {
     let below = below.chain(headline::hint(headlines.iter())).chain(builds.map(build::differs));
     let below = headline::by_kernel(it)
         .chain(apart::sentences(explanation, headlines.iter(), |_| true))
+        .chain(headlines.iter().filter_map(apart::threads))
         .chain(below);
     blocks.extend(below.map(note));
     let section = explanation.section(None).filter(|_| is_drawn && explanation.all.is_some());

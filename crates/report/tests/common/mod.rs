@@ -27,6 +27,7 @@ pub fn headline(phase: &str, kernel: Difference, function: Option<Holder>) -> He
         pages: None,
         offset: Vec::new(),
         threads: Vec::new(),
+        common: None,
         unit: "instructions".into(),
         at_equal_entries: false,
         counted: None,

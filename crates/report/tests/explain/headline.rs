@@ -1,6 +1,8 @@
 //! The first sentences: which functions hold the change of a phase.
 
-use compare::{Callee, Code, Difference, Divided, Headline, Holder, LeftOut, OwnCost};
+use compare::{
+    Callee, Code, CommonCallee, Difference, Divided, Headline, Holder, Inner, LeftOut, OwnCost,
+};
 
 use super::{common, explained, kernels};
 
@@ -22,7 +24,40 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
         parts_per_entry: true,
         callee: None,
         moved: None,
+        inner: None,
     }
+}
+
+/// Of two calls one may be long, and the other short.
+#[test]
+fn few_entries_have_no_mean() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let said = |entries| {
+        let it = headline("run", 1400.0, Some(holder(true, [120.0, 130.0], [entries; 2])));
+        common::words(&report::explain(&explanation, &[it], None, 10))
+    };
+    assert!(said(2.0).contains("240 before, 260 now (8.33 % more); 2 entries."), "{}", said(2.0));
+    assert!(said(20.0).contains("; 20 entries; 120.00 per entry before, 130.00 now."));
+}
+
+/// A function that many others call stands beside the parts, and a callee with much of a part behind its figures.
+#[test]
+fn a_common_callee_is_named() {
+    let (explanation, _) = explained(&kernels::old(), &kernels::new());
+    let inner = Some(Inner { name: "zap".into(), share: 0.61 });
+    let common = CommonCallee {
+        name: "mod_state".into(),
+        was: Some("__mod_state".into()),
+        instructions: [200.0, 432.0],
+        share: 0.58,
+        callers: 12,
+    };
+    let holder = Holder { inner, ..holder(true, [120.0, 130.0], [2.0; 2]) };
+    let headline = Headline { common: Some(common), ..headline("run", 1400.0, Some(holder)) };
+    let said = common::words(&report::explain(&explanation, &[headline], None, 10));
+    let told = "2 entries; 61.0 % of this change in zap and what it calls. Phase run: mod_state (before: __mod_state) has 58.0 % of \
+                the change with what it calls, called from 12 functions: 200 before, 432 now.";
+    assert!(said.contains(told), "{said}");
 }
 
 #[test]
@@ -39,7 +74,7 @@ fn the_headline_comes_first() {
         part("b", [5.0, 2.0]),
         part("c", [5.0, 5.2]),
     ];
-    let dearer = Holder { parts, ..holder(true, [2_406_301.0, 5_764_432.0], [5.0, 5.0]) };
+    let dearer = Holder { parts, ..holder(true, [2_406_301.0, 5_764_432.0], [50.0, 50.0]) };
     let often = Holder { share: 0.6, ..holder(false, [1_946_694.0, 1_806_297.0], [50.0, 54.0]) };
     let once = holder(true, [120.0, 121.0], [1.0, 1.0]);
     let headlines = [
@@ -59,8 +94,8 @@ fn the_headline_comes_first() {
     let said: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
     assert_eq!(
         said.join(" "),
-        "Phase fill: 139.84 % more kernel instructions, 99.0 % of the change in change_pte and what it calls: 12,031,505 \
-         before, 28,822,160 now (139.56 % more); 5 entries; 2,406,301 per entry before, 5,764,432 now. Change per entry, by function: change_pte -2,147,658, \
+        "Phase fill: 139.84 % more kernel instructions, 99.0 % of the change in change_pte and what it calls: 120,315,050 \
+         before, 288,221,600 now (139.56 % more); 50 entries; 2,406,301 per entry before, 5,764,432 now. Change per entry, by function: change_pte -2,147,658, \
          modify_pte +2,000,000 (new, or inlined before), flush +1,500,000 (called there only now, or inlined before; may be luck), old_pte -90,000 (gone, or inlined now), 3 \
          more +4. Most of this may be luck. Phase steady: 0.97 % more kernel instructions, 60.0 % of the change in change_pte: 97,334,700 before, \
          97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. The rest is smaller than the phase's luck floor. Phase once: 14.0 times as \
@@ -123,6 +158,7 @@ fn a_kernel_threads_function_has_totals() {
         parts_per_entry: false,
         callee: Some(callee.clone()),
         moved: None,
+        inner: None,
     };
     let said = |callee| {
         let kernel = Difference { base: 346e6, new: 2_837_200.0, floor: Some(10.0) };
@@ -212,9 +248,10 @@ fn a_change_that_divides_is_told_by_its_parts() {
         parts_per_entry: entries.is_some(),
         callee: None,
         moved: None,
+        inner: None,
     };
     let parts = vec![
-        part("copy_process", 0.4746, Some([2.0, 2.0])),
+        part("copy_process", 0.4746, Some([20.0, 20.0])),
         part("exit_mmap", 0.4556, None),
         part("do_syscall_64", -0.02, None),
     ];
@@ -235,8 +272,8 @@ fn a_change_that_divides_is_told_by_its_parts() {
     };
     let shares = "47.5 % of the change in copy_process and what it calls, 45.6 % in exit_mmap and what it calls \
                   (within mmput), -2.0 % in do_syscall_64 and what one kernel alone calls there, 8.9 % elsewhere.";
-    let figures = "copy_process and what it calls: 1,000 before, 1,142 now (14.24 % more); 2 entries; 500.00 per entry before, \
-                   571.19 now. Change per entry, by function: f +1, g +1, 1 more +1. exit_mmap and what it \
+    let figures = "copy_process and what it calls: 1,000 before, 1,142 now (14.24 % more); 20 entries; 50.00 per entry before, \
+                   57.12 now. Change per entry, by function: f +1, g +1, 1 more +1. exit_mmap and what it \
                    calls (within mmput): 1,000 before, 1,137 now (13.67 % more). Change, by function: f +1, g +1, 1 more +1. \
                    do_syscall_64 and what one kernel alone calls there: 1,000 before, 994 now (0.60 % fewer).";
     let begins = "Phase run: 30.00 % more kernel instructions";
@@ -251,6 +288,11 @@ fn a_change_that_divides_is_told_by_its_parts() {
     let called_in =
         "9.9 % elsewhere, where larger changes offset each other (one of them calls another).";
     assert!(said(&overlapping).contains(called_in), "{}", said(&overlapping));
+    // Shares that are printed with 0.1 % too much are told, too.
+    let mut little = headline(true, None);
+    little.divided.as_mut().unwrap().elsewhere += 0.001;
+    let called_in = "9.0 % elsewhere (one of them calls another).";
+    assert!(said(&little).contains(called_in), "{}", said(&little));
     // Shares of a difference between large changes would mislead.
     let mut exceeding = headline(false, None);
     exceeding.divided.as_mut().unwrap().elsewhere = -0.2;

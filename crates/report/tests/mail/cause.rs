@@ -25,6 +25,7 @@ fn headline(phase: &str, new: f64, name: Option<&str>) -> Headline {
         parts_per_entry: true,
         callee: None,
         moved: None,
+        inner: None,
     };
     let kernel = Difference { base: 1000.0, new, floor: Some(10.0) };
     common::headline(phase, kernel, name.map(holder))
@@ -410,11 +411,11 @@ fn kernel_threads_beside_a_phase_are_named() {
         ..Explained::default()
     };
     let said = |it: &Explained| common::words(&report::headlines(std::slice::from_ref(it)));
-    let told = "Phase run: kernel threads have a part of the change: ksmd 12.0 % (100 instructions before, 220 now), \
-                kdamond_fn 0.2 % (0 instructions before, 2 now).";
+    let told = "Phase run: kernel threads ran beside it: ksmd 100 instructions before, 220 now (12.0 % of the change), \
+                kdamond_fn 0 instructions before, 2 now (0.2 % of the change).";
     assert!(said(&it).contains(told), "{}", said(&it));
     it.headlines[0].function.as_mut().unwrap().name = "kernel thread ksmd".into();
-    let told = "kernel threads have a part of the change: kdamond_fn 0.2 %";
+    let told = "kernel threads ran beside it: kdamond_fn 0 instructions before";
     assert!(said(&it).contains(told), "{}", said(&it));
 }
 

@@ -221,6 +221,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             parts_per_entry: true,
             callee: None,
             moved: None,
+            inner: None,
         };
         let kernel = Difference { base: 100.0, new: 250.0, floor: Some(1.0) };
         common::headline(name, kernel, Some(holder))
