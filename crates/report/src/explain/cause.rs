@@ -212,11 +212,7 @@ fn differ_in_instrumentation(causes: &[&Contribution], kernel: &Difference) -> O
     }
     let mut kinds: Vec<(&str, (usize, f64))> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, (number, _))| std::cmp::Reverse(*number));
-    let share = |sum: f64| {
-        let share = 100.0 * sum / kernel.change();
-        let is_told = kernel.beyond_luck() == Some(true) && share >= MENTIONED;
-        is_told.then(|| format!(", with {} % of the change", words::decimal(Some(share), 1)))
-    };
+    let share = |sum| share_of(sum, kernel);
     let named = kinds.iter().map(|(kind, (number, sum))| {
         format!("{kind} ({number}{})", share(*sum).unwrap_or_default())
     });
@@ -230,6 +226,14 @@ fn differ_in_instrumentation(causes: &[&Contribution], kernel: &Difference) -> O
     (!kinds.is_empty()).then(|| {
         format!(" {number} of these {of} functions {verb} in instrumentation: {named}.{part}")
     })
+}
+
+/// Says which share of the change of the `kernel` these functions have. `None` if it is small or luck, and if other functions
+/// offset them, so that they have more than all of it.
+fn share_of(sum: f64, kernel: &Difference) -> Option<String> {
+    let share = 100.0 * sum / kernel.change();
+    let is_told = kernel.beyond_luck() == Some(true) && (MENTIONED..=100.0).contains(&share);
+    is_told.then(|| format!(", with {} % of the change", words::decimal(Some(share), 1)))
 }
 
 /// Names the line at which the code of a function differs, with the change of the function.
@@ -422,6 +426,15 @@ pub fn remark(it: &Contribution, moved: &Moved<'_>, one_kernel: bool) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_above_all_of_the_change_is_not_said() {
+        let kernel = Difference { base: 1000.0, new: 1100.0, floor: Some(10.0) };
+        let said = |sum| share_of(sum, &kernel);
+        assert_eq!(said(55.0).as_deref(), Some(", with 55.0 % of the change"));
+        assert_eq!([said(4.0), said(566.1), said(-30.0)], [None, None, None]);
+        assert_eq!(share_of(55.0, &Difference { floor: Some(200.0), ..kernel }), None);
+    }
 
     #[test]
     fn instrumentation_of_one_side_is_said() {
