@@ -18,6 +18,7 @@ pub mod cover;
 pub mod equal;
 mod fields;
 mod headline;
+mod held;
 mod holder;
 mod joined;
 mod layout;
@@ -52,7 +53,7 @@ pub use contribution::{Calls, Contribution, Only, Split, Subject};
 pub use cost::{NoCost, check_cost};
 pub use fields::{FieldCost, fields};
 pub use headline::{Headline, headlines};
-pub use holder::{Callee, Divided, Holder, Inner, KernelThread};
+pub use held::{Callee, Divided, Holder, Inner, KernelThread};
 pub use layout::{
     LINE, Layout, LayoutChange, LayoutField, LayoutLine, LayoutMember, LayoutSide, Layouts, Parted,
 };

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::asked::{Asked, with_instructions};
 use super::common::CommonCallee;
-use super::holder::{self, Divided, HALF, Held, Holder, KernelThread, NOTABLE};
+use super::held::{Divided, Held, Holder, KernelThread};
+use super::holder::{self, HALF, NOTABLE};
 use super::joined;
 use super::pages::{ByPages, by_pages};
 use super::{Contribution, Explanation, LeftOut, Paths, Section, Span, Subject};
