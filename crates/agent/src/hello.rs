@@ -23,6 +23,11 @@ pub fn hello() -> Hello {
     }
 }
 
+/// The kernel's taint flags (`Documentation/admin-guide/tainted-kernels.rst`).
+pub fn tainted() -> u64 {
+    text("/proc/sys/kernel/tainted").parse().unwrap_or(0)
+}
+
 fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }

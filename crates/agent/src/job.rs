@@ -2,27 +2,27 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use flight::Event;
-use flight::job::{JOB_PATH, Job, Workload};
-use guest::reason;
+use flight::job::{Job, Workload};
+use guest::{reason, settings};
 
 use crate::leftovers::Survey;
 use crate::recorder::RecordError;
 use crate::run::RunError;
 use crate::vm::{disks, modules, mounts, swap, userspace};
 use crate::watch::Watch;
-use crate::{chance, run, say, settings, states, symbols};
+use crate::{chance, run, say, states, symbols};
 
 /// Why the job ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    #[error("the job {JOB_PATH} cannot be read ({})", reason(.0))]
-    Read(io::Error),
-    #[error("the job {JOB_PATH} is from another version of faultline: {0}")]
+    #[error("the job {} cannot be read ({})", .0.display(), reason(.1))]
+    Read(PathBuf, io::Error),
+    #[error("the job is from another version of faultline: {0}")]
     Parse(serde_json::Error),
     #[error(transparent)]
     Module(#[from] modules::ModuleError),
@@ -48,18 +48,26 @@ pub enum JobError {
     Record(#[from] RecordError),
 }
 
+/// Reads a job.
+pub fn read(path: &Path) -> Result<Job, JobError> {
+    let text = fs::read(path).map_err(|error| JobError::Read(path.to_owned(), error))?;
+    serde_json::from_slice(&text).map_err(JobError::Parse)
+}
+
 /// Carries out the job on a machine that is set up for it: starts the sampler, runs the workloads, records
 /// symbols.
 pub fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     for setting in &job.settings {
         settings::apply(Path::new("/"), setting)?;
     }
-    if !job.sampler.events.is_empty() {
+    if !job.sampler.events.is_empty() && !job.on_host {
         mounts::mount_tracefs();
     }
     watch.open(&job.sampler, job.frequency)?;
     watch.drain_log();
-    show_warnings();
+    if !job.on_host {
+        show_warnings();
+    }
     let interval = Duration::from_millis(job.sampler.interval.0);
     watch.tick_every(interval).map_err(JobError::Sampler)?;
     run_workloads(job, watch)?;
@@ -72,8 +80,8 @@ pub fn carry_out(job: &Job, watch: &Arc<Watch>) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Runs the workloads. Each starts from the state that the first one found, as far as the changes of the others can
-/// be undone. Notes say what is left.
+/// Runs the workloads. In a guest, each starts from the state that the first one found, as far as the changes of the
+/// others can be undone. Notes say what is left. On a host, other programs change that state too, so nothing is undone.
 fn run_workloads(job: &Job, watch: &Watch) -> Result<(), JobError> {
     let run = (0..).zip(&job.workloads).filter(|(_, workload)| workload.iterations > 0);
     let mut run = run.peekable();
@@ -81,7 +89,7 @@ fn run_workloads(job: &Job, watch: &Watch) -> Result<(), JobError> {
     while let Some((index, workload)) = run.next() {
         let states = states::states(Path::new("/"));
         watch.event(&Event::Found { workload: index, states })?;
-        let is_last = run.peek().is_none();
+        let is_last = run.peek().is_none() || job.on_host;
         if !is_last {
             survey.get_or_insert_with(Survey::take);
         }

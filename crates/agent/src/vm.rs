@@ -13,10 +13,8 @@ mod shell;
 pub mod swap;
 pub mod userspace;
 
-use std::fs;
 use std::panic;
 use std::path::Path;
-use std::process;
 use std::sync::Arc;
 use std::thread;
 
@@ -26,10 +24,11 @@ use guest::clock::boot_time;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::system::{RebootCommand, reboot};
 
-use crate::job::{JobError, carry_out, of_room};
+use crate::hello::{hello, tainted};
+use crate::job::{self, JobError, carry_out, of_room};
 use crate::recorder::{RecordError, Recorder};
+use crate::say;
 use crate::watch::Watch;
-use crate::{hello, say};
 
 /// Why the agent cannot start. This is printed on the console only.
 #[derive(Debug, thiserror::Error)]
@@ -44,13 +43,8 @@ enum StartError {
     Record(#[from] RecordError),
 }
 
-/// Runs the job, then powers the machine off. Does nothing unless it is PID 1, so it never powers off a
-/// machine on which it is started by hand.
+/// Runs the job, then powers the machine off. Only PID 1 may call it.
 pub fn main() -> ! {
-    if process::id() != 1 {
-        say("this program must run as PID 1 of a guest");
-        process::exit(1);
-    }
     if let Err(error) = live() {
         say(&error.to_string());
     }
@@ -69,8 +63,8 @@ fn live() -> Result<(), StartError> {
     let _ = mlockall(MlockAllFlags::CURRENT);
     let _ = mlockall(MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
     let watch = Arc::new(Watch::new(recorder, Path::new("/")));
-    watch.event(&Event::Hello(hello::hello()))?;
-    let done = read_job().and_then(|job| {
+    watch.event(&Event::Hello(hello()))?;
+    let done = job::read(Path::new(JOB_PATH)).and_then(|job| {
         let done = set_up(&job).and_then(|()| carry_out(&job, &watch));
         let shell = || if job.shell { shell::run().map_err(JobError::Shell) } else { Ok(()) };
         let done = done.and_then(|()| shell()).map_err(|error| of_room(error, &job));
@@ -89,11 +83,6 @@ fn live() -> Result<(), StartError> {
     Ok(watch.event(&Event::Bye { tainted: tainted() })?)
 }
 
-fn read_job() -> Result<Job, JobError> {
-    let text = fs::read(JOB_PATH).map_err(JobError::Read)?;
-    serde_json::from_slice(&text).map_err(JobError::Parse)
-}
-
 /// Gives the machine modules, disks, swap and user space.
 fn set_up(job: &Job) -> Result<(), JobError> {
     for module in &job.modules {
@@ -110,11 +99,6 @@ fn set_up(job: &Job) -> Result<(), JobError> {
         userspace::enter(job)?;
     }
     Ok(())
-}
-
-fn tainted() -> u64 {
-    let text = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
-    text.trim().parse().unwrap_or(0)
 }
 
 /// Records a panic of the agent itself as the job's failure.

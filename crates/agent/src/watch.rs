@@ -80,6 +80,11 @@ impl Watch {
         Self { recorder, root: root.into(), sources }
     }
 
+    /// Leaves out what the kernel's log has so far.
+    pub fn skip_log(&self) {
+        self.lock().log = KernelLog::from_now(self.recorder.capacity() / 8);
+    }
+
     /// Opens the files and events to sample, and records their list. If `frequency` is given, starts the profile.
     /// Notes say what cannot be counted or sampled. Fails if the recorder is full.
     pub fn open(&self, wanted: &model::Sampler, frequency: Option<u32>) -> Result<(), RecordError> {

@@ -21,6 +21,9 @@ pub enum BootError {
     /// The machine could not be run.
     #[error(transparent)]
     Machine(#[from] machine::Error),
+    /// Settings of this host cannot be changed or put back.
+    #[error(transparent)]
+    Settings(#[from] machine::settings::SettingsError),
     /// The initramfs cannot be made.
     #[error(transparent)]
     Job(#[from] JobError),

@@ -13,7 +13,7 @@ use crate::guest::Guest;
 use crate::job::{self, RECORDER, image};
 use crate::memory::{TooLarge, check_memory};
 use crate::out_of_tree::OutOfTree;
-use crate::{Bootable, engine};
+use crate::{Bootable, On, engine};
 
 /// A boot of a kernel for inspection.
 pub struct Inspection {
@@ -72,8 +72,7 @@ impl Inspection {
             out_of_tree: &OutOfTree::default(),
             guest: &guest,
             userspace: None,
-            engine,
-            emulator: &emulator,
+            on: On::Vm { engine, emulator: &emulator },
             provenance: &provenance,
             symbols: None,
             memory: None,

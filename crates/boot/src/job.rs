@@ -78,18 +78,21 @@ pub fn job(
             directory: workload.manifest.directory.clone(),
         })
     });
+    let on_host = !experiment.machine.kind.is_vm();
     let job = Job {
         modules: modules.iter().map(|module| loaded(module, disks)).collect(),
         disks: disks::of_job(disks),
         userspace: userspace.map(|image| userspace::of_job(image, experiment)),
         swap: swap::of_job(&experiment.machine),
-        settings: variant.settings.clone(),
+        // A host's settings are put back, which is not the agent's work.
+        settings: if on_host { Vec::new() } else { variant.settings.clone() },
         workloads: workloads.collect::<Result<_, WorkloadError>>()?,
         sampler: experiment.sampler.clone(),
         seed: None,
         symbols: false,
         frequency: experiment.profile.samples(),
         shell: false,
+        on_host,
     };
     Ok((job, modules))
 }

@@ -1,5 +1,5 @@
 //! Does one boot: makes the initramfs, runs and watches the machine, and turns what it left into a
-//! boot.
+//! boot. On a host a boot is a session: module `session`.
 
 mod code;
 pub mod disks;
@@ -12,6 +12,7 @@ mod job;
 mod memory;
 pub mod out_of_tree;
 pub mod provenance;
+mod session;
 mod swap;
 pub mod symbols;
 pub mod userspace;
@@ -23,6 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use flight::Event;
 use kernelfiles::kallsyms::Symbols;
 use kernels::{Unbuilt, Userspace, digest};
+use machine::settings::HostSettings;
 use machine::{Emulator, Engine, Vm};
 use model::{
     Boot, BootFacts, Experiment, Kernel, NoteKind, Outcome, Problem, ProblemKind, Provenance,
@@ -61,16 +63,28 @@ pub struct Bootable<'a> {
     pub guest: &'a Guest,
     /// The user space for the workloads; `None` if they need none.
     pub userspace: Option<&'a Userspace>,
-    /// How the machine executes: KVM, emulation or exact mode.
-    pub engine: Engine<'a>,
-    /// The QEMU that runs the machine.
-    pub emulator: &'a Emulator,
+    /// Where the boot is made.
+    pub on: On<'a>,
     /// Where and by what the boot is made, as the boot will say.
     pub provenance: &'a Provenance,
     /// The kernel's functions; `None` if instructions are not counted.
     pub symbols: Option<&'a Symbols>,
     /// What is known of the kernel's memory, if transfers of lines are counted.
     pub memory: Option<&'a Memory>,
+}
+
+/// Where a boot is made.
+#[derive(Clone, Copy)]
+pub enum On<'a> {
+    /// In a VM.
+    Vm {
+        /// How it executes: KVM, emulation or exact mode.
+        engine: Engine<'a>,
+        /// The QEMU that runs it.
+        emulator: &'a Emulator,
+    },
+    /// On this host, with these settings of it: a session.
+    Host(&'a HostSettings),
 }
 
 impl Bootable<'_> {
@@ -87,6 +101,9 @@ impl Bootable<'_> {
             let boot = never_booted(self.head(slot), unbuilt.problem());
             return Ok(Boot { console: unbuilt.output().to_owned(), ..boot });
         }
+        if let On::Host(settings) = self.on {
+            return self.session(settings, slot, directory, doing);
+        }
         match self.prepare(directory)? {
             Ok(bytes) => self.start(slot, &bytes, directory, doing),
             Err(error) => Ok(never_booted(self.head(slot), &error.to_string())),
@@ -102,6 +119,9 @@ impl Bootable<'_> {
         directory: &Path,
         doing: &mut dyn FnMut(&str),
     ) -> Result<Boot, BootError> {
+        let On::Vm { engine, emulator } = self.on else {
+            return Err(BootError::Machine(machine::Error::NotAVm));
+        };
         let mut head = self.head(slot);
         head.facts.initramfs_digest = digest(bytes);
         let machine = &self.experiment.machine;
@@ -110,11 +130,11 @@ impl Bootable<'_> {
         fs::write(&initramfs, bytes).map_err(in_file(&initramfs))?;
         head.write(directory).map_err(in_file(&Head::path(directory)))?;
         let vm = Vm {
-            emulator: self.emulator,
+            emulator,
             topology: &machine.topology,
             disks: &machine.disks,
             userspace: self.userspace.map(userspace::of_machine),
-            engine: self.engine,
+            engine,
             image: image(self.kernel),
             initramfs: &initramfs,
             cmdline: &self.variant.cmdline,
@@ -155,8 +175,8 @@ impl Bootable<'_> {
     fn initramfs(&self, contents: &[Contents]) -> Result<Vec<u8>, JobError> {
         let (mut job, modules) =
             job::job(self.experiment, self.variant, self.kernel, self.out_of_tree, self.userspace)?;
-        job.seed = match self.engine {
-            Engine::Exact(exact) => Some(exact.seed),
+        job.seed = match self.on {
+            On::Vm { engine: Engine::Exact(exact), .. } => Some(exact.seed),
             _ => None,
         };
         job.symbols = self.symbols.is_some() && !modules.is_empty();

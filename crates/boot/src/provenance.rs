@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use kernels::digest;
-use machine::{Emulator, Engine};
-use model::{Architecture, CountedBy, Experiment, Host, Mode, Programs, Provenance};
+use machine::Emulator;
+use model::{Architecture, CountedBy, Execution, Experiment, Host, Mode, Programs, Provenance};
 
+use crate::On;
 use crate::error::{BootError, in_file};
 use crate::guest::{Guest, Libraries};
 
@@ -15,7 +16,7 @@ use crate::guest::{Guest, Libraries};
 pub fn provenance(
     experiment: &Experiment,
     host: &Host,
-    (emulator, engine): (&Emulator, Engine<'_>),
+    on: On<'_>,
     (guest, libraries): (&Guest, &Libraries),
 ) -> Result<Provenance, BootError> {
     let mut programs = Programs {
@@ -31,9 +32,13 @@ pub fn provenance(
     if experiment.machine.disks.iter().any(|disk| disk.format.is_some()) {
         programs.mkfs = of(&guest.mkfs)?;
     }
+    let (execution, emulator) = match on {
+        On::Vm { engine, emulator } => (engine.execution(), emulator.version()),
+        On::Host(_) => (Execution::Native, ""),
+    };
     Ok(Provenance {
-        execution: Some(engine.execution()),
-        emulator: emulator.version().to_owned(),
+        execution: Some(execution),
+        emulator: emulator.to_owned(),
         host: host.clone(),
         programs,
     })

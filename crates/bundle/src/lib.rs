@@ -148,6 +148,27 @@ pub fn bundle(request: ProgramRequest<'_>) -> Result<ProgramBundle, BundleError>
     Ok(ProgramBundle { command, directory, files: files.entries.len(), archive, source, compiler })
 }
 
+/// A program that runs on this host, where it is: without files. Fails when it cannot be started.
+pub fn in_place(request: ProgramRequest<'_>) -> Result<ProgramBundle, BundleError> {
+    let (name, arguments) =
+        request.command.split_first().ok_or(BundleError::Unknown(String::new()))?;
+    let program = find(name, request)?;
+    if !is_program(&program) {
+        let problem = "is not executable: compile it, since C files are compiled for VMs only";
+        return Err(BundleError::Program { path: name.into(), problem: problem.to_owned() });
+    }
+    let command = [&[text(&program)?.to_owned()], arguments].concat();
+    let directory = text(request.directory)?.to_owned();
+    Ok(ProgramBundle {
+        command,
+        directory,
+        archive: Vec::new(),
+        files: 0,
+        source: String::new(),
+        compiler: String::new(),
+    })
+}
+
 /// The program's path, its files, its text, and whether it was compiled here. The guest has the program of a C file beside it, without the `.c`.
 fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String, bool), BundleError> {
     let (name, arguments) =

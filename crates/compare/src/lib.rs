@@ -14,6 +14,8 @@ mod tables;
 mod testing;
 mod verdicts;
 
+use std::collections::BTreeSet;
+
 use benchmarks::names::Month;
 use designs::{steps, sweep};
 use figures::steady::Steady;
@@ -231,6 +233,8 @@ pub struct Comparison {
     /// Whether times were measured in a boot that counts and ran under emulation (TCG), where times are not
     /// performance.
     pub emulated: bool,
+    /// If boots that count are sessions on a host: how many boots of the host's kernel they were made in.
+    pub host_boots: Option<usize>,
     /// The tables, workload by workload.
     pub tables: Vec<Table>,
     /// Rows that the experiment chooses for verdicts of measured mode, but that no complete boot has.
@@ -401,6 +405,7 @@ fn described(
                 .iter()
                 .flat_map(VariantBoots::complete)
                 .any(|boot| boot.facts.provenance.execution == Some(Execution::Tcg)),
+        host_boots: host_boots(columns),
         tables: Vec::new(),
         unmet: Vec::new(),
         cross_checks: Vec::new(),
@@ -417,6 +422,17 @@ fn described(
     }
 }
 
+/// The number of boots of hosts' kernels in which sessions were made; `None` if no boot that counts is a session.
+fn host_boots(columns: &[VariantBoots<'_>]) -> Option<usize> {
+    let boots = columns.iter().flat_map(VariantBoots::complete);
+    let made = boots.map(|boot| &boot.facts.provenance);
+    let sessions = made.filter(|it| it.execution == Some(Execution::Native));
+    // Imported boots are of a host too, but do not say of which boot of it.
+    let known = sessions.filter(|it| !it.host.boot_id.is_empty());
+    let kernels: BTreeSet<&str> = known.map(|it| &*it.host.boot_id).collect();
+    (!kernels.is_empty()).then_some(kernels.len())
+}
+
 /// Returns the first `most` columns of a comparison, with the figures and verdicts that they have beside the others,
 /// and the boots of these columns.
 pub fn first_columns<'a>(
@@ -427,7 +443,7 @@ pub fn first_columns<'a>(
     let variants: Vec<VariantOutcomes> = comparison.variants.iter().take(most).cloned().collect();
     let columns = variants.iter().filter_map(|it| results.column(&it.name).cloned());
     let columns: Vec<VariantBoots<'a>> = columns.collect();
-    let Comparison { emulated, notes, .. } =
+    let Comparison { emulated, host_boots, notes, .. } =
         described(results.experiment, &columns, &comparison.judging);
     let is_one = |name: &str| variants.iter().any(|it| it.name == name);
     let mut tables = comparison.tables.clone();
@@ -436,7 +452,7 @@ pub fn first_columns<'a>(
         table.pooled.truncate(most);
         table.oddities.retain(|it| is_one(&it.variant));
     }
-    let first = Comparison { variants, emulated, notes, tables, ..comparison.clone() };
+    let first = Comparison { variants, emulated, host_boots, notes, tables, ..comparison.clone() };
     (first, Results { variants: columns, ..results.clone() })
 }
 

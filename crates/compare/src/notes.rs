@@ -8,7 +8,8 @@ mod facts;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Boot, BootFacts, BootId, HostLoad, Note, NoteKind, ProblemKind, STATES, StatesFound, Variant,
+    Boot, BootFacts, BootId, Execution, Host, HostLoad, Note, NoteKind, ProblemKind, STATES,
+    StatesFound, Variant,
 };
 use serde::Serialize;
 
@@ -319,9 +320,24 @@ fn given(text: &str) -> Option<String> {
 /// A property that should be the same in all boots of a variant: its name, and its text for a boot.
 type Common = (&'static str, fn(&BootFacts) -> String);
 
+/// A fact of the host, of a session on it. The guest of a VM has its own.
+fn of_session(facts: &BootFacts, of: impl FnOnce(&Host) -> String) -> String {
+    let provenance = &facts.provenance;
+    match provenance.execution {
+        Some(Execution::Native) => of(&provenance.host),
+        _ => String::new(),
+    }
+}
+
 /// The host and the programs that made a boot, apart from the emulator, which is part of the machine.
-const MADE: [Common; 6] = [
+const MADE: [Common; 12] = [
     ("made on", |facts| facts.provenance.host.label()),
+    ("governor", |facts| of_session(facts, |host| host.governor.clone())),
+    ("turbo", |facts| of_session(facts, |host| facts::turbo(host).to_owned())),
+    ("SMT", |facts| of_session(facts, |host| host.smt.clone())),
+    ("mitigations", |facts| of_session(facts, |host| host.mitigations.clone())),
+    ("clocksource", |facts| of_session(facts, |host| host.clocksource.clone())),
+    ("microcode", |facts| of_session(facts, |host| host.microcode.clone())),
     ("agent", |facts| facts::digest(&facts.provenance.programs.agent)),
     ("workloads", |facts| facts::digest(&facts.provenance.programs.workloads)),
     ("plugin", |facts| facts::digest(&facts.provenance.programs.plugin)),

@@ -19,8 +19,8 @@ use crate::failure;
 pub use attempt::TryArgs;
 pub use beside::beside_a_file;
 pub use boots::{
-    AccelArg, ArchArg, BootsArg, CHANGED, CountArg, ExactArgs, MachineArgs, ModeArg, ProfileArg,
-    SequentialArgs, TurnArgs,
+    AccelArg, ArchArg, BootsArg, CHANGED, CountArg, ExactArgs, MachineArgs, ModeArg, PlaceArgs,
+    ProfileArg, SequentialArgs, SettingArg, TurnArgs,
 };
 pub use build::{BuildArgs, ConfigArgs};
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
@@ -129,6 +129,9 @@ pub enum Command {
     },
     /// Show an experiment and its boots, or one boot with its log
     Show(ShowArgs),
+    /// Put settings of this host back that a killed run left
+    #[command(subcommand)]
+    Machine(MachineCommand),
     /// Check the store
     #[command(subcommand)]
     Store(StoreCommand),
@@ -138,6 +141,12 @@ pub enum Command {
         /// The directory
         directory: PathBuf,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MachineCommand {
+    /// Put settings of this host back that a killed run left. Each run does so when it starts
+    Restore,
 }
 
 #[derive(Debug, Subcommand)]
@@ -237,15 +246,15 @@ pub struct UserspaceLockArgs {
 pub struct RunArgs {
     /// The experiment file
     #[arg(conflicts_with_all = [
-        "kernels", "workload", "parameters", "iterations", "arch", "cpus", "memory", "nodes", "accel",
-        "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
+        "kernels", "on", "sysctl", "sysfs", "workload", "parameters", "iterations", "arch", "cpus", "memory", "nodes",
+        "accel", "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
         "build_modules", "compiler", "events",
     ])]
     pub experiment: Option<PathBuf>,
     /// Boot the seeds of this experiment of exact mode again, and keep the lines of the functions in --lines
     #[arg(long, value_name = "EXPERIMENT", requires = "lines", conflicts_with_all = [
-        "experiment", "kernels", "workload", "parameters", "iterations", "boots", "arch", "cpus", "memory", "nodes",
-        "accel", "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
+        "experiment", "kernels", "on", "sysctl", "sysfs", "workload", "parameters", "iterations", "boots", "arch",
+        "cpus", "memory", "nodes", "accel", "disk", "at_most", "margin", "budget", "tree", "patches", "revert", "pick", "kconfig", "fragments",
         "build_modules", "compiler", "events", "mode", "seeds", "profile",
     ])]
     pub again: Option<String>,
@@ -253,6 +262,8 @@ pub struct RunArgs {
     /// git:COMMIT, worktree, src:PATH, debian-source:6.12
     #[arg(long, value_delimiter = ',', value_name = "KERNEL,...")]
     pub kernels: Vec<String>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
     /// Without a file: the workload, by its name or the file of its manifest; `faultline workload list` lists
     /// the names
     #[arg(long, default_value = "autonuma")]

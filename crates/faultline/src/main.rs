@@ -86,6 +86,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Rename { experiment, name } => commands::edit::rename(store, &experiment, &name),
         Command::Note { experiment, text } => commands::edit::note(store, &experiment, &text),
         Command::Show(args) => commands::show::show(store, args.what.as_deref()),
+        Command::Machine(command) => commands::machine::machine(&command),
         Command::Store(command) => commands::store::store(store, &command),
         Command::Generate { directory } => commands::generate::generate(&directory),
     }

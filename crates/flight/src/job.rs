@@ -5,6 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// The path of the job, which is JSON.
 pub const JOB_PATH: &str = "/faultline/job.json";
+/// The job's name in the directory of a session on a host.
+pub const JOB_FILE: &str = "job.json";
+/// The recording's name in that directory.
+pub const RECORDER_FILE: &str = "flight.bin";
+/// The working directory of workloads in that directory.
+pub const WORK_DIRECTORY: &str = "work";
+/// The agent's first argument on a host; the second is the directory of the session.
+pub const ON_HOST: &str = "on-host";
 /// The agent's path in the initramfs; the kernel starts it as PID 1.
 pub const AGENT_PATH: &str = "/init";
 /// The directory of the built-in workloads.
@@ -56,6 +64,9 @@ pub struct Job {
     pub frequency: Option<u32>,
     /// Whether to start a shell on the console after the workloads.
     pub shell: bool,
+    /// Whether it runs on a host and not in a guest. The agent then changes nothing of the machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_host: bool,
 }
 
 /// One kernel module of the job.

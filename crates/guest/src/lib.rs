@@ -5,6 +5,7 @@ pub mod arch;
 pub mod caches;
 pub mod clock;
 pub mod kmsg;
+pub mod settings;
 pub mod sys;
 pub mod words;
 

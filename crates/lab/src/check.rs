@@ -1,11 +1,13 @@
 //! Checks, before anything boots, that the host, the machine and the kernels meet an experiment's
 //! requirements.
 
+use std::path::Path;
+
 use boot::out_of_tree::OutOfTree;
 use boot::{BootError, check_memory};
 use kernels::Source;
 use machine::Emulator;
-use model::{Architecture, Experiment, Kernel, PerfEvent};
+use model::{Architecture, Experiment, Kernel, Machine, PerfEvent};
 use plan::Request;
 use plan::form::near;
 
@@ -24,8 +26,10 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
     let manifests = experiment.workloads.iter().map(|used| &used.manifest);
     let most = manifests.max_by_key(|manifest| manifest.nodes);
     for variant in &experiment.variants {
-        let topology = experiment.seen_by(variant).machine.topology;
-        check_memory(&topology)?;
+        let Machine { kind, topology, .. } = experiment.seen_by(variant).machine;
+        if kind.is_vm() {
+            check_memory(&topology)?;
+        }
         let has = topology.nodes.len();
         let makes_nodes = variant.cmdline.contains(FAKE_NODES);
         if let Some(most) = most.filter(|most| !makes_nodes && has < most.nodes as usize) {
@@ -37,10 +41,30 @@ pub fn check(experiment: &Experiment) -> Result<(), RunError> {
 }
 
 impl Lab {
+    /// Checks that this user may do on this host what an experiment wants: write settings, and count events. Changes
+    /// nothing.
+    fn check_host(&self, experiment: &Experiment) -> Result<(), RunError> {
+        let mut settings = experiment.variants.iter().flat_map(|it| &it.settings);
+        settings.try_for_each(|it| self.settings.check(it))?;
+        let Experiment { sampler, profile, .. } = experiment;
+        let wants = [
+            ("events", !sampler.events.is_empty()),
+            ("a sampled profile", profile.samples().is_some()),
+        ];
+        let wanted = wants.into_iter().find(|(_, wanted)| *wanted);
+        match wanted.and_then(|(what, _)| Some((what, machine::host::no_events(Path::new("/"))?))) {
+            Some((what, why)) => Err(RunError::NoEvents { what, why }),
+            None => Ok(()),
+        }
+    }
+
     /// Checks the names of the kernels before this run waits for another one. Nothing is fetched or built. Fails when a
     /// name means no kernel, a file of the user's is missing, the tree lacks a commit, or what arm64 needs is not
     /// installed.
     pub fn check_kernels(&self, request: &Request) -> Result<(), RunError> {
+        if !request.experiment.machine.kind.is_vm() {
+            return self.check_host(&request.experiment);
+        }
         let arch = request.experiment.machine.arch;
         if arch == Architecture::Arm64 {
             if !request.experiment.profile.lines.is_empty() {

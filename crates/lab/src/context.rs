@@ -1,13 +1,16 @@
 //! What the boots of a run share: kernels, emulator, and the engine that executes machines.
 
+use std::sync::Arc;
+
 use boot::out_of_tree::OutOfTree;
 use boot::provenance::provenance;
 use boot::symbols::KernelCode;
-use boot::{BootError, Bootable, Guest, Libraries, engine, exact};
+use boot::{BootError, Bootable, Guest, Libraries, On, engine, exact};
 use code::Symbol;
 use kernels::Userspace;
+use machine::settings::HostSettings;
 use machine::{Emulator, Engine, Exact};
-use model::{Experiment, Mode, Provenance, Reading};
+use model::{Experiment, MachineKind, Mode, Provenance, Reading};
 use plan::schedule::Slot;
 
 use crate::obtain::Obtained;
@@ -25,6 +28,26 @@ pub struct RunInputs<'a> {
     pub userspace: Option<&'a Userspace>,
 }
 
+/// Where the boots of a run are made.
+enum Place {
+    /// In VMs, with the engine of measured boots.
+    Vm { emulator: Emulator, engine: Engine<'static> },
+    /// On this host.
+    Host(Arc<HostSettings>),
+}
+
+impl Place {
+    /// The place of a boot. `inputs` are those that make it exact; `None` in measured mode.
+    fn on<'a>(&'a self, inputs: Option<&'a Exact>) -> On<'a> {
+        match self {
+            Self::Vm { emulator, engine } => {
+                On::Vm { engine: inputs.map_or(*engine, Engine::Exact), emulator }
+            }
+            Self::Host(settings) => On::Host(settings),
+        }
+    }
+}
+
 /// Everything that is determined once for all boots of a run.
 pub struct RunContext<'a> {
     pub experiment: &'a Experiment,
@@ -36,10 +59,9 @@ pub struct RunContext<'a> {
     out_of_tree: Vec<OutOfTree>,
     userspace: Option<&'a Userspace>,
     guest: Guest,
-    emulator: Emulator,
+    /// Where boots are made.
+    place: Place,
     provenance: Provenance,
-    /// The engine of measured boots.
-    engine: Engine<'static>,
     /// The code of each variant's kernel; `None` in measured mode.
     codes: Option<Vec<KernelCode>>,
 }
@@ -55,23 +77,30 @@ impl<'a> RunContext<'a> {
     ) -> Result<Self, RunError> {
         let RunInputs { experiment, reading, kernels, out_of_tree, userspace } = inputs;
         let guest = lab.guest.of(experiment.machine.arch).map_err(BootError::from)?;
-        let emulator = Emulator::find(experiment.machine.arch)?;
         let is_exact = experiment.mode == Mode::Exact;
-        let memory = experiment.profile.transfers;
-        let codes = is_exact.then(|| codes(lab, kernels, &emulator, memory, watch)).transpose()?;
-        let engine = match kernels[first].unbuilt.is_some() || is_exact {
-            true => Engine::Tcg,
-            false => engine::choose(
-                experiment.machine.accel,
-                &emulator,
-                (&kernels[first].kernel, &guest),
-                &lab.cache,
-                &lab.scratch,
-                &mut |line| watch(Progress::Message(line)),
-            )?,
+        let (place, codes) = match experiment.machine.kind {
+            MachineKind::Host => (Place::Host(lab.settings.clone()), None),
+            MachineKind::Vm => {
+                let emulator = Emulator::find(experiment.machine.arch)?;
+                let memory = experiment.profile.transfers;
+                let codes =
+                    is_exact.then(|| codes(lab, kernels, &emulator, memory, watch)).transpose()?;
+                let engine = match kernels[first].unbuilt.is_some() || is_exact {
+                    true => Engine::Tcg,
+                    false => engine::choose(
+                        experiment.machine.accel,
+                        &emulator,
+                        (&kernels[first].kernel, &guest),
+                        &lab.cache,
+                        &lab.scratch,
+                        &mut |line| watch(Progress::Message(line)),
+                    )?,
+                };
+                (Place::Vm { emulator, engine }, codes)
+            }
         };
         let provenance =
-            provenance(experiment, &lab.host, (&emulator, engine), (&guest, &lab.libraries))?;
+            provenance(experiment, &lab.host, place.on(None), (&guest, &lab.libraries))?;
         let seen = experiment.variants.iter().map(|it| experiment.seen_by(it)).collect();
         Ok(Self {
             experiment,
@@ -81,9 +110,8 @@ impl<'a> RunContext<'a> {
             out_of_tree,
             userspace,
             guest,
-            emulator,
+            place,
             provenance,
-            engine,
             codes,
         })
     }
@@ -105,8 +133,7 @@ impl<'a> RunContext<'a> {
             out_of_tree: &self.out_of_tree[slot.variant],
             guest: &self.guest,
             userspace: self.userspace,
-            engine: inputs.map_or(self.engine, Engine::Exact),
-            emulator: &self.emulator,
+            on: self.place.on(inputs),
             provenance: &self.provenance,
             symbols: self.kernel_code(slot).map(|code| &code.symbols),
             memory: self.kernel_code(slot).and_then(|code| code.memory.as_deref()),

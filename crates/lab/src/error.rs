@@ -117,6 +117,17 @@ pub enum RunError {
     /// A boot failed because of the host.
     #[error(transparent)]
     Boot(#[from] BootError),
+    /// Settings of this host cannot be changed.
+    #[error(transparent)]
+    Settings(#[from] machine::settings::SettingsError),
+    /// This user may not count events of the whole host.
+    #[error("{what} of the whole host: {why}; nothing was started")]
+    NoEvents {
+        /// What was asked for.
+        what: &'static str,
+        /// Why it is not possible, and what to do.
+        why: String,
+    },
     /// The requested machine is not possible.
     #[error(transparent)]
     Machine(#[from] machine::Error),
@@ -177,6 +188,8 @@ impl RunError {
             | Self::NoEvent { .. }
             | Self::NoFunction(_)
             | Self::Lines
+            | Self::NoEvents { .. }
+            | Self::Settings(_)
             | Self::Nodes { .. }
             | Self::Architecture { .. }
             | Self::Unsupported { .. } => true,

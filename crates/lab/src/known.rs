@@ -6,7 +6,9 @@ use std::{fs, io};
 
 use boot::{Guest, out_of_tree};
 use kernels::{Cache, digest};
-use model::{CountedBy, Experiment, Host, Kernel, Manifest, Mode, Pinned, Profiling, Variant};
+use model::{
+    CountedBy, Experiment, Host, Kernel, Machine, Manifest, Mode, Pinned, Profiling, Variant,
+};
 use plan::workloads::binaries;
 use store::{Archive, Detail, ExperimentId};
 
@@ -103,11 +105,12 @@ pub(super) fn pin_kernel(variant: &mut Variant, kernel: &Kernel) {
 /// cannot be read, is not a cpio archive where one is wanted, or is a program that lacks something
 /// it needs in the guest.
 pub(super) fn pin_programs(experiment: &mut Experiment) -> Result<(), RunError> {
-    let arch = experiment.machine.arch;
+    let Machine { arch, kind, .. } = experiment.machine;
     for used in &mut experiment.workloads {
         let Manifest { packages, command, .. } = &used.manifest;
         let is_passed = command.iter().skip(1).any(|word| word.contains("{program}"));
-        let is_alone = packages.is_empty() && !is_passed && used.archive.is_none();
+        // A host has what its programs need, or they fail.
+        let is_alone = kind.is_vm() && packages.is_empty() && !is_passed && used.archive.is_none();
         let archive = used.archive.clone();
         for file in used.files_mut() {
             let wrong = |error| RunError::Program { path: file.path().to_owned(), error };

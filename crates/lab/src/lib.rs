@@ -25,6 +25,7 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::lock::Held;
@@ -33,6 +34,7 @@ use boot::provenance::counted_by;
 use boot::symbols::{KernelCode, SymbolReader};
 use boot::{BootError, Guest, Libraries, disks, engine, userspace};
 use kernels::{Cache, Userspace};
+use machine::settings::{self, HostSettings};
 use machine::{Emulator, Engine};
 use model::{Accel, Architecture, Experiment, Host, Kernel, Mode};
 use plan::Request;
@@ -67,6 +69,8 @@ pub struct Lab {
     pub store: Box<dyn Archive>,
     /// The host, as its boots report it.
     pub host: Host,
+    /// The settings of the host, for experiments that run on it.
+    pub settings: Arc<HostSettings>,
     /// A directory for the files of running boots, on a disk with room for their recordings.
     pub scratch: PathBuf,
     /// Whether a run waits while another run uses the store. If not, it fails.
@@ -186,6 +190,7 @@ impl Lab {
         watch: &mut Watch<'_>,
     ) -> Result<RunSummary, RunError> {
         check(&request.experiment)?;
+        let _changed = self.put_settings_back(&request.experiment, watch)?;
         salvage(&mut *self.store, &self.scratch, &mut |line| watch(Progress::Message(line)))?;
         let mut experiment = request.experiment.clone();
         let Experiment { machine, mode, .. } = &mut experiment;
@@ -263,6 +268,30 @@ impl Lab {
             |it: &GivenUp| experiment.variants.iter().position(|own| own.name == it.variant);
         summary.given_up.sort_by_key(place);
         Ok(summary)
+    }
+
+    /// Puts back the settings of this host that a killed run left. For an experiment that changes settings of this host,
+    /// also keeps other runs from doing so, until the guard is dropped.
+    fn put_settings_back(
+        &self,
+        experiment: &Experiment,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<settings::Held>, RunError> {
+        let is_changed = experiment.variants.iter().any(|it| !it.settings.is_empty());
+        let watch = RefCell::new(watch);
+        let say = |line: &str| watch.borrow_mut()(Progress::Message(line));
+        let (put_back, held) = match is_changed && !experiment.machine.kind.is_vm() {
+            true => {
+                let patience = if self.waits { Duration::MAX } else { Duration::ZERO };
+                let (put_back, held) = self.settings.hold(patience, &say)?;
+                (put_back, Some(held))
+            }
+            false => (self.settings.recover()?, None),
+        };
+        for line in put_back.lines() {
+            say(&format!("A run was killed and left settings of this host: {line}"));
+        }
+        Ok(held)
     }
 
     /// Reads the functions of a kernel, how the plugin sees switches between its processes, and, with `memory`, what is

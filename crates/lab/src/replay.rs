@@ -8,7 +8,7 @@ use std::thread;
 
 use boot::out_of_tree::OutOfTree;
 use boot::symbols::KernelCode;
-use boot::{BootError, Bootable, Guest, exact, provenance};
+use boot::{BootError, Bootable, Guest, On, exact, provenance};
 use kernels::{Userspace, digest};
 use machine::{Emulator, Engine, Exact};
 use model::{Boot, BootId, Experiment, Kept, Kernel, Mode, Outcome};
@@ -243,8 +243,7 @@ impl Replay {
             out_of_tree: &self.out_of_tree,
             guest: &self.guest,
             userspace: self.userspace.as_ref(),
-            engine: Engine::Exact(&self.inputs),
-            emulator: &self.emulator,
+            on: On::Vm { engine: Engine::Exact(&self.inputs), emulator: &self.emulator },
             provenance: &self.kept.facts.provenance,
             symbols: Some(&self.code.symbols),
             memory: self.code.memory.as_deref(),

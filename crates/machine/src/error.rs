@@ -21,6 +21,9 @@ pub enum Error {
         /// The guest's platform.
         platform: &'static Platform,
     },
+    /// What only a VM can do was asked of a host.
+    #[error("a host cannot be booted by faultline: this needs a VM")]
+    NotAVm,
     /// QEMU cannot be started.
     #[error("{path} cannot be started: {error}")]
     Emulator {

@@ -3,11 +3,12 @@
 mod describe;
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use model::{Bytes, HostLoad};
 
-pub use describe::describe;
+pub use describe::{describe, running_kernel, throttled, topology};
 
 /// Memory available to programs without swapping: `MemAvailable` of `/proc/meminfo` (`proc_meminfo(5)`).
 /// `None` if the host does not report it.
@@ -20,6 +21,24 @@ pub fn memory() -> Option<Bytes> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
     let [memory, swap] = ["MemTotal:", "SwapTotal:"].map(|name| line(&meminfo, name));
     Some(Bytes(memory?.0.saturating_add(swap?.0)))
+}
+
+/// Why this process may not count events of all CPUs: that needs the capability `CAP_PERFMON` or `CAP_SYS_ADMIN`, or a
+/// setting (`Documentation/admin-guide/sysctl/kernel.rst`, `perf_event_paranoid`). `None` if it may.
+pub fn no_events(root: &Path) -> Option<String> {
+    const CAPABLE: u64 = 1 << 38 | 1 << 21;
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let status = read("proc/self/status");
+    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let capabilities = capabilities.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
+    let paranoid = read("proc/sys/kernel/perf_event_paranoid").trim().parse::<i32>();
+    match (capabilities.unwrap_or(0) & CAPABLE, paranoid) {
+        (_, Err(_)) => Some("its kernel has no perf events".to_owned()),
+        (0, Ok(paranoid)) if paranoid > 0 => Some(format!(
+            "this user may not count them, because kernel.perf_event_paranoid is {paranoid}: run as root, or set it to 0"
+        )),
+        _ => None,
+    }
 }
 
 /// The value of a line of `/proc/meminfo`, whose unit is KiB.

@@ -1,5 +1,6 @@
 //! Runs machines: starts a QEMU VM with a given topology, watches it, limits its time, and leaves files in its
-//! directory. The agent decides what the guest does. `record` reads its events.
+//! directory. The agent decides what the guest does. `record` reads its events. A session on this host leaves the same
+//! files: [`run_on_host`] starts the agent as a process, and [`settings`] changes the host's settings for it.
 //!
 //! [`mod@run`] starts QEMU and returns within the limits, whatever happens to guest and emulator: a panic, a hang, a
 //! stopped or spinning guest, a kill. An exact machine can take any time on a busy host. The recording up to its end
@@ -21,6 +22,7 @@ mod monitor;
 mod option;
 mod process;
 mod run;
+pub mod settings;
 mod tail;
 mod words;
 
@@ -30,7 +32,7 @@ pub use ending::{Ending, How, Limit, Time};
 pub use error::Error;
 pub use exact::{Exact, Plugin, Switch, Transfers};
 pub use kvm::{DEVICE as KVM, KVM_LIMIT, Probe};
-pub use run::{run, run_interactive};
+pub use run::{run, run_interactive, run_on_host};
 pub use tail::read_log;
 
 use std::path::Path;
@@ -38,7 +40,7 @@ use std::path::Path;
 use model::{Bytes, Disk, Execution, Limits, Topology};
 
 /// The flight recorder in a machine's directory: memory shared by host and guest.
-pub const RECORDER_FILE: &str = "flight.bin";
+pub const RECORDER_FILE: &str = flight::job::RECORDER_FILE;
 /// The output of the guest's serial console, in a machine's directory.
 pub const CONSOLE_FILE: &str = "console.log";
 /// QEMU's standard error, in a machine's directory.
@@ -58,6 +60,19 @@ pub enum Engine<'a> {
     Tcg,
     /// QEMU's emulation on one thread, which counts instructions: a boot is a pure function of its inputs.
     Exact(&'a Exact),
+}
+
+/// One session on this host.
+#[derive(Clone, Copy, Debug)]
+pub struct Session<'a> {
+    /// The program that carries out the job.
+    pub agent: &'a Path,
+    /// An existing directory with the job, for [`RECORDER_FILE`] and [`CONSOLE_FILE`], which has the agent's messages.
+    pub directory: &'a Path,
+    /// The size of the recorder. The file is sparse.
+    pub recorder: Bytes,
+    /// The time limits, by the host's time.
+    pub limits: &'a Limits,
 }
 
 impl Engine<'_> {

@@ -36,6 +36,13 @@ impl Process {
         Ok(Self { child, done: false })
     }
 
+    /// Starts the agent on this host. It ends itself, and what it started, when its standard input ends: with this process
+    /// at the latest.
+    pub fn start_agent(mut command: Command, agent: &Path) -> Result<Self, Error> {
+        let child = command.spawn().map_err(Error::file(agent))?;
+        Ok(Self { child, done: false })
+    }
+
     /// Starts a command that soon ends by itself. The end of the starting thread does not end it.
     pub fn unbound(mut command: Command) -> io::Result<Self> {
         Ok(Self { child: command.spawn()?, done: false })
@@ -74,8 +81,12 @@ impl Process {
         status
     }
 
-    /// Kills it and waits for its end, up to [`KILL_LIMIT`]. Returns false if it has not ended by then.
+    /// Kills it and waits for its end, up to [`KILL_LIMIT`]. Returns false if it has not ended by then. An agent, whose
+    /// standard input we have, first gets time to end what it started.
     pub fn kill(&mut self) -> bool {
+        if self.child.stdin.take().is_some() {
+            self.end_by(Instant::now() + KILL_LIMIT);
+        }
         let start = Instant::now();
         // An error means that it has ended.
         let _ = self.child.kill();

@@ -2,14 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use flight::Event;
 use flight::frame::Kind;
+use flight::job::ON_HOST;
 use flight::profile::{FUNCTIONS_VARIABLE, MAX_BYTES, PATH_VARIABLE, pack_functions};
 use model::{Bytes, Limits, Millis};
 use rustix::termios::{self, OptionalActions};
@@ -22,7 +23,7 @@ use crate::tail::Tail;
 use crate::words::quote_file;
 use crate::{
     CONSOLE_FILE, EMULATOR_FILE, Ending, Engine, Error, Exact, FUNCTIONS_FILE, How, Limit,
-    PROFILE_FILE, RECORDER_FILE, Vm,
+    PROFILE_FILE, RECORDER_FILE, Session, Vm,
 };
 
 /// Time between two readings of the recorder and checks of the limits.
@@ -59,13 +60,30 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
             command.env(FUNCTIONS_VARIABLE, path);
         }
     }
-    let files = Files::create(vm)?;
+    let files = Files::create(vm.directory, vm.recorder)?;
     command.args(arguments(vm, Console::File));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(files.messages);
     let mut process = Process::start(command)?;
     let pipes = process.pipes();
     let monitor = pipes.map(|(input, output)| Monitor::attach(input, output));
-    Watch::new(vm, vm.limits, process, monitor, files.recorder).until_the_end(watch)
+    let watched = Watched::of(vm, vm.limits);
+    Watch::new(watched, process, monitor, files.recorder).until_the_end(watch)
+}
+
+/// Runs a session on this host to its end, as [`run`] does with a machine. The job is in the directory. If faultline ends
+/// first, the agent ends what it started.
+pub fn run_on_host(session: &Session<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
+    let &Session { agent, directory, recorder, limits } = session;
+    let files = Files::create(directory, recorder)?;
+    let path = directory.join(CONSOLE_FILE);
+    let console = File::options().append(true).open(&path).map_err(Error::file(&path))?;
+    let mut command = Command::new(agent);
+    command.arg(ON_HOST).arg(directory);
+    // Ctrl-C is for faultline. The agent ends when its standard input does.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(console);
+    let process = Process::start_agent(command, agent)?;
+    let watched = Watched { directory, recorder, limits, clock: Clock::wall(), is_host: true };
+    Watch::new(watched, process, None, files.recorder).until_the_end(watch)
 }
 
 /// Writes the list of functions, if the plugin needs it. Returns its path.
@@ -86,13 +104,14 @@ pub fn run_interactive(vm: &Vm<'_>) -> Result<Ending, Error> {
     if matches!(vm.engine, Engine::Exact(_)) {
         return Err(Error::ExactTerminal);
     }
-    let files = Files::create(vm)?;
+    let files = Files::create(vm.directory, vm.recorder)?;
     let mut command = tied(vm.emulator.path());
     command.args(arguments(vm, Console::Terminal));
     let limits = Limits { boot: vm.limits.boot, run: NEVER, shutdown: NEVER };
     let terminal = termios::tcgetattr(io::stdin()).ok();
     let process = Process::start(command)?;
-    let ending = Watch::new(vm, &limits, process, None, files.recorder).until_the_end(&mut |_| {});
+    let watched = Watched::of(vm, &limits);
+    let ending = Watch::new(watched, process, None, files.recorder).until_the_end(&mut |_| {});
     if let Some(terminal) = terminal {
         // A killed QEMU leaves the terminal raw, so its settings are restored. This fails only if the terminal is
         // gone.
@@ -109,24 +128,24 @@ struct Files {
 
 impl Files {
     /// Creates the files, if there is enough space.
-    fn create(vm: &Vm<'_>) -> Result<Self, Error> {
-        let free = room(vm.directory).map_err(Error::file(vm.directory))?;
-        let needed = ROOM.min(vm.recorder);
+    fn create(directory: &Path, size: Bytes) -> Result<Self, Error> {
+        let free = room(directory).map_err(Error::file(directory))?;
+        let needed = ROOM.min(size);
         if free < needed {
-            let directory = vm.directory.to_owned();
+            let directory = directory.to_owned();
             return Err(Error::NoSpace { directory, free, needed });
         }
         let create = |name| {
-            let path = vm.directory.join(name);
+            let path = directory.join(name);
             let mut options = File::options();
             options.read(true).write(true).create(true).truncate(true);
             options.open(&path).map_err(Error::file(&path))
         };
         let recorder = create(RECORDER_FILE)?;
-        let path = vm.directory.join(RECORDER_FILE);
-        recorder.set_len(vm.recorder.0).map_err(Error::file(&path))?;
+        let path = directory.join(RECORDER_FILE);
+        recorder.set_len(size.0).map_err(Error::file(&path))?;
         create(CONSOLE_FILE)?;
-        let profile = vm.directory.join(PROFILE_FILE);
+        let profile = directory.join(PROFILE_FILE);
         match fs::remove_file(&profile) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::file(&profile)(error));
@@ -144,41 +163,47 @@ fn room(directory: &Path) -> io::Result<Bytes> {
     Ok(Bytes(file_system.f_bavail.saturating_mul(file_system.f_frsize)))
 }
 
-/// A running machine.
-struct Watch<'a> {
-    vm: &'a Vm<'a>,
+/// What is watched: a machine, or a session on this host.
+struct Watched<'a> {
+    directory: &'a Path,
+    /// The size of the recorder.
+    recorder: Bytes,
     limits: &'a Limits,
-    process: Process,
-    monitor: Option<Monitor>,
-    recorder: Tail,
-    started: Instant,
-    /// The current limit; `clock` has the time since it began.
-    limit: Limit,
     clock: Clock,
+    is_host: bool,
 }
 
-impl<'a> Watch<'a> {
-    fn new(
-        vm: &'a Vm<'a>,
-        limits: &'a Limits,
-        process: Process,
-        monitor: Option<Monitor>,
-        recorder: File,
-    ) -> Self {
+impl<'a> Watched<'a> {
+    fn of(vm: &Vm<'a>, limits: &'a Limits) -> Self {
         let clock = match vm.engine {
             Engine::Exact(_) => Clock::cpu(),
             Engine::Kvm | Engine::Tcg => Clock::wall(),
         };
-        Self {
-            vm,
-            limits,
-            process,
-            monitor,
-            recorder: Tail::new(recorder),
-            started: Instant::now(),
-            limit: Limit::Boot(clock.time(limits.boot)),
-            clock,
-        }
+        Self { directory: vm.directory, recorder: vm.recorder, limits, clock, is_host: false }
+    }
+
+    /// The name of the process.
+    fn process(&self) -> &'static str {
+        if self.is_host { "the agent" } else { "QEMU" }
+    }
+}
+
+/// A running machine or session.
+struct Watch<'a> {
+    of: Watched<'a>,
+    process: Process,
+    monitor: Option<Monitor>,
+    recorder: Tail,
+    started: Instant,
+    /// The current limit; the clock has the time since it began.
+    limit: Limit,
+}
+
+impl<'a> Watch<'a> {
+    fn new(of: Watched<'a>, process: Process, monitor: Option<Monitor>, recorder: File) -> Self {
+        let limit = Limit::Boot(of.clock.time(of.limits.boot));
+        let (recorder, started) = (Tail::new(recorder), Instant::now());
+        Self { of, process, monitor, recorder, started, limit }
     }
 
     fn until_the_end(mut self, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
@@ -186,18 +211,18 @@ impl<'a> Watch<'a> {
             // The status is read before the frames, so that the last frames are read.
             let status = self.process.status();
             self.read(watch)?;
-            self.clock.tick(self.process.id());
+            self.of.clock.tick(self.process.id());
             if let Some(status) = status {
                 let heard = self.monitor.take().map(Monitor::last_words);
                 let how = self.ended(status, heard);
-                tracing::debug!("QEMU ended with {status}: {how:?}");
+                tracing::debug!("{} ended with {status}: {how:?}", self.of.process());
                 self.check_host(&how)?;
                 return Ok(self.ending(how, Vec::new()));
             }
             if let Some(how) = self.too_much() {
                 let (how, time) = self.blamed(how);
                 let remarks = self.kill();
-                tracing::debug!("QEMU was killed: {how:?}");
+                tracing::debug!("{} was killed: {how:?}", self.of.process());
                 self.check_host(&how)?;
                 self.read(watch)?;
                 return Ok(Ending { time, ..self.ending(how, remarks) });
@@ -215,19 +240,21 @@ impl<'a> Watch<'a> {
             }
             let Ok(event) = Event::decode(frame.payload) else { return };
             limit = match (limit, &event) {
-                (Limit::Boot(_), Event::Hello(_)) => Limit::Run(self.clock.time(self.limits.run)),
+                (Limit::Boot(_), Event::Hello(_)) => {
+                    Limit::Run(self.of.clock.time(self.of.limits.run))
+                }
                 (Limit::Boot(_) | Limit::Run(_), Event::Bye { .. }) => {
-                    Limit::Shutdown(self.clock.time(self.limits.shutdown))
+                    Limit::Shutdown(self.of.clock.time(self.of.limits.shutdown))
                 }
                 // A repeated event does not extend the limit.
                 _ => limit,
             };
             watch(&event);
         });
-        read.map_err(Error::file(&self.vm.directory.join(RECORDER_FILE)))?;
+        read.map_err(Error::file(&self.of.directory.join(RECORDER_FILE)))?;
         if limit != self.limit {
             self.limit = limit;
-            self.clock.restart();
+            self.of.clock.restart();
         }
         Ok(())
     }
@@ -235,15 +262,15 @@ impl<'a> Watch<'a> {
     /// The reason why the machine must be ended; `None` if there is none.
     fn too_much(&self) -> Option<How> {
         let (Limit::Boot(limit) | Limit::Run(limit) | Limit::Shutdown(limit)) = self.limit;
-        if self.clock.has_passed(limit) {
+        if self.of.clock.has_passed(limit) {
             return Some(How::TimedOut(self.limit));
         }
-        if let Some(stall) = self.clock.stall() {
+        if let Some(stall) = self.of.clock.stall() {
             let is_halted = stall.is_sleep() && self.words().contains(NO_TIMERS);
             return Some(if is_halted { How::Halted } else { How::Stalled(stall.to_string()) });
         }
         let is_longer = |name, limit: Bytes| {
-            let file = fs::metadata(self.vm.directory.join(name));
+            let file = fs::metadata(self.of.directory.join(name));
             file.is_ok_and(|file| file.len() > limit.0)
         };
         if is_longer(CONSOLE_FILE, CONSOLE_LIMIT) {
@@ -263,7 +290,8 @@ impl<'a> Watch<'a> {
     /// by a limit also says what time QEMU had. Other ends are returned as they are.
     fn blamed(&self, how: How) -> (How, Option<String>) {
         let length = self.started.elapsed();
-        match (&how, &self.clock) {
+        match (&how, &self.of.clock) {
+            _ if self.of.is_host => (how, None),
             (How::TimedOut(limit), Clock::Wall(_)) => {
                 match starved(waited(self.process.id()), length) {
                     Ok(why) => (How::Stalled(format!("{limit}: {why}")), None),
@@ -279,8 +307,9 @@ impl<'a> Watch<'a> {
     fn kill(&mut self) -> Vec<String> {
         let mut remarks = Vec::new();
         if !self.process.kill() {
-            let (id, limit) = (self.process.id(), KILL_LIMIT.as_secs());
-            remarks.push(format!("QEMU (process {id}) did not end within {limit}s after SIGKILL"));
+            let (name, id, limit) = (self.of.process(), self.process.id(), KILL_LIMIT.as_secs());
+            remarks
+                .push(format!("{name} (process {id}) did not end within {limit}s after SIGKILL"));
         }
         let heard = self.monitor.take().map(Monitor::last_words);
         if heard.is_some_and(|heard| heard.stopped) {
@@ -305,7 +334,7 @@ impl<'a> Watch<'a> {
     }
 
     fn death(&self, status: ExitStatus, cause: Option<&str>) -> String {
-        let mut text = format!("QEMU ended with {status}");
+        let mut text = format!("{} ended with {status}", self.of.process());
         if let Some(cause) = cause {
             text += &format!(" ({cause})");
         }
@@ -316,17 +345,18 @@ impl<'a> Watch<'a> {
         text
     }
 
-    /// QEMU's messages.
+    /// The messages of QEMU, or of the agent.
     fn words(&self) -> String {
-        quote_file(&self.vm.directory.join(EMULATOR_FILE)).unwrap_or_default()
+        let name = if self.of.is_host { CONSOLE_FILE } else { EMULATOR_FILE };
+        quote_file(&self.of.directory.join(name)).unwrap_or_default()
     }
 
     /// Checks that the host had the disk space and the memory for this machine.
     fn check_host(&self, how: &How) -> Result<(), Error> {
-        let (directory, words) = (self.vm.directory.to_owned(), self.words());
+        let (directory, words) = (self.of.directory.to_owned(), self.words());
         let free = room(&directory).map_err(Error::file(&directory))?;
         if free < NO_ROOM || words.contains(FULL) {
-            return Err(Error::NoSpace { directory, free, needed: self.vm.recorder });
+            return Err(Error::NoSpace { directory, free, needed: self.of.recorder });
         }
         match matches!(how, How::Died(_)) && words.contains(NO_MEMORY) {
             true => Err(Error::NoMemory(words)),

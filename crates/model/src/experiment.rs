@@ -111,6 +111,28 @@ named! {
     }
 }
 
+named! {
+    /// Where variants run.
+    #[derive(Default)]
+    pub enum MachineKind {
+        /// A VM with a topology, which each boot starts anew.
+        #[default]
+        Vm = "vm",
+        /// The host itself, on the kernel that it runs. A boot is a session: settings, then workloads.
+        Host = "host",
+    }
+}
+
+impl MachineKind {
+    /// Whether it is a VM, which is the default and is not written to files.
+    pub fn is_vm(&self) -> bool {
+        *self == Self::Vm
+    }
+}
+
+/// The name of the kernel that a host runs.
+pub const RUNNING_KERNEL: &str = "host";
+
 /// Time limits of a boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -129,9 +151,12 @@ impl Default for Limits {
     }
 }
 
-/// The machine on which variants run: a VM with a topology.
+/// The machine on which variants run: a VM with a topology, or a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
+    /// Whether it is a VM or a host.
+    #[serde(default, skip_serializing_if = "MachineKind::is_vm")]
+    pub kind: MachineKind,
     /// The architecture of its CPUs.
     #[serde(default, skip_serializing_if = "Architecture::is_usual")]
     pub arch: Architecture,

@@ -46,8 +46,8 @@ pub use directory::base_directory;
 pub use disk::{DISK_UNIT, Disk, DiskKind, FileSystem, Format, MAX_DISKS};
 pub use event::{MAX_EVENT_NAME, MAX_EVENTS, PerfEvent};
 pub use experiment::{
-    Accel, CountedBy, Experiment, Imported, Kernel, KernelSource, Limits, Machine, Mode, Sampler,
-    Sequential, Setting, Source, Variant, WorkloadUse,
+    Accel, CountedBy, Experiment, Imported, Kernel, KernelSource, Limits, Machine, MachineKind,
+    Mode, RUNNING_KERNEL, Sampler, Sequential, Setting, Source, Variant, WorkloadUse,
 };
 pub use found::{STATES, StatesFound};
 pub use kept::{BootId, Kept, NoBootId};

@@ -68,6 +68,18 @@ pub struct Host {
     pub governor: String,
     /// Whether the processor may exceed its nominal frequency.
     pub turbo: Option<bool>,
+    /// Whether cores run several threads: `on`, `off` and so on, as `smt/control` has it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub smt: String,
+    /// What the kernel does against the processor's vulnerabilities, one `name: state` after the other.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mitigations: String,
+    /// The source of its clock, such as `tsc`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub clocksource: String,
+    /// The identity of the start of its kernel (random(4), `boot_id`).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
 }
 
 impl Host {

@@ -39,7 +39,6 @@ use crate::request::{Request, VariantRequest};
 use crate::schedule::MOST_BOOTS;
 use crate::sequential::{self, Unfit};
 use crate::workloads::MOST_ITERATIONS;
-use matrix::MatrixForm;
 use sweep::{Place, Sweep, SweepForm};
 
 pub use build::BuildForm;
@@ -47,6 +46,7 @@ pub use culprit::CulpritForm;
 pub use disks::DiskForm;
 pub use input::{Input, InputError};
 pub use machine::{ArchForm, MachineForm};
+pub use matrix::{MatrixForm, SettingValues};
 pub use mode::{Auto, BootsForm, check_profiling};
 use variants::SourceForm;
 pub use variants::{VariantForm, check_cmdline, default_names};
@@ -125,8 +125,9 @@ pub struct FileForm {
     pub sampler: Option<Spanned<Sampler>>,
     #[serde(rename = "variant")]
     variants: Option<Spanned<Vec<VariantForm>>>,
+    /// Kernels and settings that make the variants.
     #[serde(skip_serializing)]
-    matrix: Option<Spanned<MatrixForm>>,
+    pub matrix: Option<Spanned<MatrixForm>>,
     /// Which change a search looks for.
     #[serde(skip_serializing)]
     pub culprit: Option<Spanned<CulpritForm>>,
@@ -329,6 +330,11 @@ impl FileForm {
         }
     }
 
+    /// Lists its variants.
+    pub fn variants(&mut self, variants: Vec<VariantForm>) {
+        self.variants = Some(placeless(variants));
+    }
+
     /// The same experiment in the requested mode. Exact mode has no numbers of boots, no accelerators and no samples.
     pub fn in_mode(mut self, mode: Mode) -> Self {
         if mode == Mode::Exact && self.mode.is_measured() {
@@ -365,7 +371,12 @@ impl FileForm {
         }
         let sources: Vec<String> =
             forms.iter().map(|form| form.get_ref().source(directory)).collect();
+        let is_host = self.machine.get_ref().is_host();
+        if let Some(matrix) = self.matrix.as_mut().filter(|_| is_host) {
+            matrix.get_mut().on_host();
+        }
         let mut variant_forms = matrix::variants(self.variants, self.matrix, directory)?;
+        variants::name_kernels(&mut variant_forms, is_host)?;
         architecture::settle(self.machine.get_mut(), &mut variant_forms)?;
         let limits = self.machine.get_ref().limits.clone().unwrap_or_default();
         let sweep = self.sweep.map(|sweep| Sweep::of(sweep, &forms)).transpose()?;
@@ -382,6 +393,9 @@ impl FileForm {
         let tree = self.tree.map(|tree| build::path(directory, &tree));
         let source = SourceForm { tree: tree.as_deref(), build: &self.build, directory };
         let Place { mut machine, workloads, readings } = places[0].clone();
+        if is_host {
+            workloads::check_host(&workloads, span)?;
+        }
         let mut reading = Reading { workloads: readings, ..Reading::default() };
         let (mut variants, mut builds) = (Vec::new(), BTreeMap::new());
         for request in variants::check_all(variant_forms, source)? {

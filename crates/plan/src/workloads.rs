@@ -7,11 +7,11 @@ mod meaning;
 mod mistakes;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, absolute};
 
 use flight::event::MAX_CUTS;
 use flight::job::PROGRAMS_PATH;
-use model::{Architecture, Disk, Machine, Manifest, Pinned, Swap, WorkloadUse};
+use model::{Architecture, Disk, Machine, MachineKind, Manifest, Pinned, Swap, WorkloadUse};
 
 use crate::form::near::nearest;
 pub use find::{Known, all, built_in, find, named, read, take_program};
@@ -201,7 +201,14 @@ pub fn check(used: &WorkloadUse, machine: &Machine) -> Result<(), WorkloadError>
 
 /// The command of a workload, with the paths of the user's own programs.
 pub fn command_of(workload: &WorkloadUse, machine: &Machine) -> Result<Vec<String>, WorkloadError> {
-    let place = |program: &Pinned| program_path(&workload.manifest.name, program.path());
+    let place = |program: &Pinned| match machine.kind {
+        MachineKind::Vm => program_path(&workload.manifest.name, program.path()),
+        // On a host it is where it is.
+        MachineKind::Host => {
+            let path = absolute(program.path()).unwrap_or_else(|_| program.path().to_owned());
+            path.to_string_lossy().into_owned()
+        }
+    };
     let places: Vec<String> = workload.programs().map(place).collect();
     let places = (!places.is_empty()).then(|| places.join(","));
     command(&workload.manifest, machine, places.as_deref())

@@ -9,8 +9,8 @@ use kernelfiles::klog;
 use kernels::digest;
 use machine::{Ending, How, Limit};
 use model::{
-    Boot, BootFacts, HostLoad, Mode, Note, NoteKind, Outcome, Problem, ProblemKind, Profile,
-    Topology,
+    Boot, BootFacts, Execution, HostLoad, Mode, Note, NoteKind, Outcome, Problem, ProblemKind,
+    Profile, Topology,
 };
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -128,14 +128,16 @@ pub fn conclude(
     let mut recording = collect(&log, &head.workloads);
     recording.failures.extend(metrics::ambiguous(&recording.samples));
     let console = read_console(&directory.join(machine::CONSOLE_FILE))?;
-    // In exact mode the guest's clock is the number of instructions.
-    let wall = ending.map(|ending| ending.wall).filter(|_| counting.is_none());
-    if recording.unsound.is_none() {
+    // In exact mode the guest's clock is the number of instructions, and a session has the host's own clock, which began
+    // long before.
+    let has_clock = head.facts.provenance.execution != Some(Execution::Native);
+    let wall = ending.map(|ending| ending.wall).filter(|_| counting.is_none() && has_clock);
+    if recording.unsound.is_none() && has_clock {
         let is_exact = head.mode == Mode::Exact;
         recording.unsound = clock::contradiction(&console, recording.lived, wall, is_exact);
     }
     let mut outcome = outcome(&head, &recording, &console, ending);
-    if counting.is_none() && recording.unsound.is_none() {
+    if counting.is_none() && has_clock && recording.unsound.is_none() {
         let fault = clock::fault(&recording.log, recording.lived, wall);
         outcome = match (fault, outcome) {
             (Some(why), Outcome::Complete) => Outcome::Invalid(why),

@@ -9,6 +9,7 @@ use model::Mode;
 use serde::Serialize;
 
 use crate::exact;
+use crate::words::scope_sentence;
 
 /// The version of the format.
 const SCHEMA: u32 = 1;
@@ -24,6 +25,9 @@ struct Document<'a> {
     /// How verdicts of measured mode are judged.
     judging: Option<&'a Judging>,
     emulated: bool,
+    /// For which boots of a host verdicts hold, if boots are sessions on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
     boots: &'a [VariantOutcomes],
     /// Rows that were chosen for verdicts, but do not exist.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -117,6 +121,7 @@ pub fn json(comparison: &Comparison, explained: &[Explained]) -> Result<String, 
         exact: (comparison.mode == Mode::Exact).then(|| exact(comparison)),
         judging: (comparison.mode == Mode::Measured).then_some(&comparison.judging),
         emulated: comparison.emulated,
+        scope: scope_sentence(comparison),
         boots: &comparison.variants,
         unmet: &comparison.unmet,
         cross_checks: &comparison.cross_checks,

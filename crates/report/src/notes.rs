@@ -13,7 +13,7 @@ use crate::ascii::{MAX_TEXT, cut, excerpt, few};
 use crate::consistency;
 use crate::document::Block;
 use crate::note::{Note, block};
-use crate::words::listed;
+use crate::words::{listed, scope_sentence};
 
 /// Most complaints of one kind that are printed for a variant; the others are counted.
 const MAX_COMPLAINTS: usize = 3;
@@ -73,6 +73,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     let baseline = variants.first().map_or("", |variant| &*variant.name);
     let mut all: Vec<Note> = Vec::new();
     all.extend(comparison.user_notes.iter().map(of_user));
+    all.extend(scope_sentence(comparison).map(|it| Note::on_all("scope", it)));
     all.extend(comparison.names.map(names));
     all.extend(notes.facts.iter().flat_map(|it| together(fact(it, variants), variants)));
     all.extend(together(configs(&notes.config, baseline), variants));

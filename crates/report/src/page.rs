@@ -26,6 +26,7 @@ use crate::build;
 use crate::document::frame::{BLOCKS, Policy, frame};
 use crate::document::{self, Block, Tone, svg};
 use crate::mail::Recipe;
+use crate::words::scope_sentence;
 use crate::{effects, exact, explain, notes, steps, table};
 
 pub use failed::MAX_CONSOLES;
@@ -177,7 +178,8 @@ fn head(page: &Page<'_>) -> Markup {
 fn cautions(comparison: &Comparison) -> Vec<Block> {
     let emulated = comparison.emulated && comparison.mode == Mode::Measured;
     let emulated = emulated.then(|| Block::Sentence(Tone::Caution, table::EMULATED.to_owned()));
-    exact::head(comparison, false).into_iter().chain(emulated).collect()
+    let scope = scope_sentence(comparison).map(|it| Block::Sentence(Tone::Caution, it));
+    exact::head(comparison, false).into_iter().chain(emulated).chain(scope).collect()
 }
 
 /// Returns the word for a boot: in exact mode, `seed`.

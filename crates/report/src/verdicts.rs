@@ -11,7 +11,7 @@ use crate::effects::VERDICT;
 use crate::exact;
 use crate::oddities;
 use crate::table::signed;
-use crate::words::{Of, decimal, in_percent, more_of, probability, short};
+use crate::words::{Of, decimal, in_percent, more_of, probability, scope, short};
 
 /// Most differences without a verdict that are named; the others are counted.
 const MAX_NAMES: usize = 12;
@@ -135,12 +135,14 @@ fn heading(table: &Table, comparison: &Comparison, column: usize) -> String {
     let [base, new] = [0, column].map(|column| &comparison.variants[column].name);
     let Judged { margin, confidence } = Judged::of(comparison);
     // Exact mode gives no verdicts on times.
-    let emulated = match comparison.emulated && comparison.mode == Mode::Measured {
-        true => " (emulated times: not performance)",
-        false => "",
+    let scope = match (comparison.emulated && comparison.mode == Mode::Measured, scope(comparison))
+    {
+        (true, _) => " (emulated times: not performance)".to_owned(),
+        (false, Some(scope)) => format!(" ({scope})"),
+        (false, None) => String::new(),
     };
     let look = look(comparison);
-    let verdicts = format!("Verdicts on {new} against {base}{emulated}: margin {margin} %{look}");
+    let verdicts = format!("Verdicts on {new} against {base}{scope}: margin {margin} %{look}");
     let known =
         |column: usize| judged(table, column).filter_map(move |(row, _)| row.evidence(column));
     let Some(evidence) = known(column).next() else {

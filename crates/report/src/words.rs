@@ -16,6 +16,23 @@ const HUGE: f64 = 1e15;
 /// Units of time that a metric can have.
 const TIME: [&str; 7] = ["ns", "us", "ms", "s", "min", "h", "seconds"];
 
+/// Returns the boots of a host for which verdicts hold, in a few words; `None` if the boots are of VMs.
+pub fn scope(comparison: &Comparison) -> Option<String> {
+    Some(match comparison.host_boots? {
+        1 => "within one boot of this host".to_owned(),
+        boots => format!("within {boots} boots of hosts"),
+    })
+}
+
+/// Returns the same as a sentence.
+pub fn scope_sentence(comparison: &Comparison) -> Option<String> {
+    let scope = scope(comparison)?;
+    Some(format!(
+        "Each boot is a session on a running kernel, {scope}: what differs from one boot of a kernel to another, such as \
+         the placement of its memory, is in no interval."
+    ))
+}
+
 /// The kind of a figure, which determines the words for its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use guest::chosen;
+use guest::settings::ACTIONS;
 
 /// Directories whose files are settings, with everything below them.
 const TREES: [&str; 8] = [
@@ -18,9 +19,6 @@ const TREES: [&str; 8] = [
     "sys/kernel/mm/transparent_hugepage",
     "sys/module/zswap/parameters",
 ];
-/// Files that are not settings: reading or writing them does something, or the kernel changes them itself.
-const ACTIONS: [&str; 5] =
-    ["compact_memory", "drop_caches", "ns_last_pid", "stat_refresh", "tainted"];
 /// The directory of CPUs. Each has a file that says whether it is online.
 const CPUS: &str = "sys/devices/system/cpu";
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{self, Command, Stdio};
 use std::time::Duration;
 
+use crate::orphans;
 use command_fds::{CommandFdExt, FdMapping};
 use flight::job::Workload;
 use flight::protocol::{ACK_VARIABLE, FD_VARIABLE};
@@ -25,8 +26,9 @@ const ACK_FD: i32 = 4;
 /// The size of a pipe in bytes (pipe(7)).
 const PIPE_SIZE: usize = 64 << 10;
 
-/// The environment of a program: what the kernel gives PID 1, and a PATH. PID 1 also has unknown words of the
-/// kernel's command line in its environment. They must not reach a workload.
+/// The environment of a program in a guest: what the kernel gives PID 1, and a PATH. PID 1 also has unknown words of
+/// the kernel's command line in its environment. They must not reach a workload. On a host, a program has the agent's
+/// environment, which is that of the user.
 const ENVIRONMENT: [(&str, &str); 3] =
     [("HOME", "/"), ("TERM", "linux"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
 
@@ -74,10 +76,11 @@ impl<'a> Prepared<'a> {
         if let Some(root) = root {
             chroot(&mut command, root)?;
         }
+        if is_init() {
+            command.env_clear().envs(ENVIRONMENT);
+        }
         command
             .args(arguments)
-            .env_clear()
-            .envs(ENVIRONMENT)
             .stdin(Stdio::null())
             .stdout(its_output.try_clone()?)
             .stderr(its_output.try_clone()?)
@@ -104,6 +107,7 @@ impl<'a> Prepared<'a> {
 
     /// Starts the program. Fails if it does not exist or cannot be started.
     pub fn start(mut self) -> io::Result<Child> {
+        let _kept = orphans::starting();
         let child = within(self.directory, || self.command.spawn())?;
         let pid = Pid::from_child(&child);
         let ended = pidfd_open(pid, PidfdFlags::empty())?;
@@ -150,18 +154,26 @@ impl Child {
         self.reap(WaitOptions::NOHANG)
     }
 
-    /// Kills the process group of the program and reaps it; as PID 1, all other processes.
+    /// Kills the process group of the program and reaps it, and its orphans if they become children of the agent; as PID
+    /// 1, all other processes.
     pub fn end(&self) {
         // For PID 1 this means all processes except the caller (kill(2)).
         let group = if is_init() { Pid::INIT } else { self.pid };
         // This fails if no process is left, which is the goal.
         let _ = kill_process_group(group, Signal::KILL);
+        orphans::kill();
         self.reap(WaitOptions::empty());
     }
 
-    /// Reaps children: as PID 1 all, because orphans become its children, otherwise only the program.
+    /// Reaps children: all if orphans become children of the agent, otherwise only the program.
     fn reap(&self, options: WaitOptions) -> Option<WaitStatus> {
-        let next = || if is_init() { wait(options) } else { waitpid(Some(self.pid), options) };
+        let next = || {
+            if is_init() || orphans::are_ours() {
+                wait(options)
+            } else {
+                waitpid(Some(self.pid), options)
+            }
+        };
         let mut status = None;
         while let Ok(Some((pid, how))) = next() {
             if pid == self.pid {

@@ -13,7 +13,10 @@ pub fn machine(facts: &BootFacts) -> Option<String> {
     let BootFacts { provenance, cpus, nodes, memory, page_size, .. } = facts;
     let known = |known: bool, text: String| known.then_some(text);
     let parts = [
-        provenance.execution.map(|it| format!("{}, {}", it.name(), provenance.emulator)),
+        provenance.execution.map(|it| match &*provenance.emulator {
+            "" => it.name().to_owned(),
+            emulator => format!("{}, {emulator}", it.name()),
+        }),
         known(*cpus > 0, count(*cpus as usize, "CPU")),
         known(*nodes > 0, count(*nodes as usize, "node")),
         known(*memory > 0, format!("{} MiB", memory / MIB)),

@@ -6,21 +6,24 @@ use clap::Args;
 use model::{Bytes, MemoryModel, Millis};
 
 use super::boots::DiskArg;
-use super::{AccelArg, ArchArg, BuildArgs, MachineArgs, TurnArgs};
+use super::{ArchArg, BuildArgs, MachineArgs, PlaceArgs, TurnArgs};
 
 #[derive(Clone, Debug, Args)]
-#[command(override_usage = "faultline try [OPTIONS] KERNEL,... -- PROGRAM [ARGUMENT]...")]
+#[command(override_usage = "faultline try [OPTIONS] KERNEL,... -- PROGRAM [ARGUMENT]...
+       faultline try [OPTIONS] --on host --sysctl NAME=VALUE,... -- PROGRAM [ARGUMENT]...")]
 pub struct TryArgs {
     /// Kernels to compare, such as 6.12,newest; the first is the baseline. A source is built: git:COMMIT,
     /// worktree, src:PATH, debian-source:6.12
     #[arg(value_name = "KERNEL,...")]
-    pub kernels: String,
+    pub kernels: Option<String>,
     /// Words without `--` before them.
     #[arg(hide = true)]
     pub stray: Vec<String>,
     /// The program and its arguments
     #[arg(last = true, value_names = ["PROGRAM", "ARGUMENT"])]
     pub command: Vec<String>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
     /// Take this file or directory along, to the same path; may be repeated. The program's interpreter and
     /// libraries, files among its arguments and commands that a shell script names are taken anyway
     #[arg(long, value_name = "FILE")]
@@ -58,15 +61,15 @@ pub struct TryArgs {
     /// C file or a static program
     #[arg(long, value_enum)]
     pub arch: Option<ArchArg>,
-    /// CPUs
-    #[arg(long, default_value_t = 1)]
-    pub cpus: u32,
-    /// Memory of all nodes together, such as 512M or 2G
-    #[arg(long, default_value = "1G")]
-    pub memory: Bytes,
-    /// NUMA nodes; CPUs and memory are divided evenly among them
-    #[arg(long, default_value_t = 1)]
-    pub nodes: u32,
+    /// CPUs [default: 1]
+    #[arg(long)]
+    pub cpus: Option<u32>,
+    /// Memory of all nodes together, such as 512M or 2G [default: 1G]
+    #[arg(long)]
+    pub memory: Option<Bytes>,
+    /// NUMA nodes; CPUs and memory are divided evenly among them [default: 1]
+    #[arg(long)]
+    pub nodes: Option<u32>,
     /// A disk with a file system on /disk0, such as 4G or 4G,xfs [default: none; ext4]
     #[arg(long, value_name = "SIZE[,FILESYSTEM]")]
     pub disk: Option<DiskArg>,
@@ -89,6 +92,15 @@ impl TryArgs {
     /// The options of the machine as other commands have them.
     pub fn machine(&self) -> MachineArgs {
         let Self { arch, cpus, memory, nodes, disk, .. } = *self;
-        MachineArgs { arch, cpus, memory, nodes, disk, accel: AccelArg::Auto }
+        let given = MachineArgs { arch, cpus, memory, nodes, disk, accel: None };
+        if self.place.is_host() {
+            return given;
+        }
+        MachineArgs {
+            cpus: cpus.or(Some(1)),
+            memory: memory.or(Some(Bytes::mib(1024))),
+            nodes: nodes.or(Some(1)),
+            ..given
+        }
     }
 }

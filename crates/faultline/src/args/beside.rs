@@ -5,8 +5,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The argument of `run` that names a file, as clap's errors write it.
 const FILE: &str = "[EXPERIMENT]";
 /// Options, and the keys of the file that say the same.
-const KEYS: [(&str, &str); 24] = [
+const KEYS: [(&str, &str); 27] = [
     ("--kernels", "kernel in [[variant]]"),
+    ("--on", "kind in [machine]"),
+    ("--sysctl", "sysctl in [[variant]] or [matrix]"),
+    ("--sysfs", "sysfs in [[variant]] or [matrix]"),
     ("--workload", "name in [[workload]]"),
     ("--set", "parameters in [[workload]]"),
     ("--iterations", "iterations in [[workload]]"),

@@ -11,21 +11,77 @@ pub struct MachineArgs {
     /// Architecture of machine and kernels [default: as the kernels' names say, or x86_64]
     #[arg(long, value_enum)]
     pub arch: Option<ArchArg>,
-    /// CPUs
-    #[arg(long, default_value_t = 4)]
-    pub cpus: u32,
-    /// Memory of all nodes together, such as 512M or 2G
-    #[arg(long, default_value = "2G")]
-    pub memory: Bytes,
-    /// NUMA nodes; CPUs and memory are divided evenly among them
-    #[arg(long, default_value_t = 2)]
-    pub nodes: u32,
-    /// KVM or emulation
-    #[arg(long, value_enum, default_value_t = AccelArg::Auto)]
-    pub accel: AccelArg,
+    /// CPUs [default: 4]
+    #[arg(long)]
+    pub cpus: Option<u32>,
+    /// Memory of all nodes together, such as 512M or 2G [default: 2G]
+    #[arg(long)]
+    pub memory: Option<Bytes>,
+    /// NUMA nodes; CPUs and memory are divided evenly among them [default: 2]
+    #[arg(long)]
+    pub nodes: Option<u32>,
+    /// KVM or emulation [default: auto]
+    #[arg(long, value_enum)]
+    pub accel: Option<AccelArg>,
     /// A disk with a file system, for workloads that need one, such as 4G or 4G,xfs [default: none; ext4]
     #[arg(long, value_name = "SIZE[,FILESYSTEM]")]
     pub disk: Option<DiskArg>,
+}
+
+impl MachineArgs {
+    /// The same options with a VM's defaults.
+    pub fn of_vm(&self) -> Self {
+        Self {
+            cpus: self.cpus.or(Some(4)),
+            memory: self.memory.or(Some(Bytes::mib(2048))),
+            nodes: self.nodes.or(Some(2)),
+            accel: self.accel.or(Some(AccelArg::Auto)),
+            ..*self
+        }
+    }
+}
+
+/// Where an experiment without a file runs, and what its variants differ in besides the kernel.
+#[derive(Clone, Debug, Args)]
+pub struct PlaceArgs {
+    /// Where to run: in VMs, or as sessions on this host, on the kernel that it runs: docs/real-machines.md
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t = OnArg::Vm)]
+    pub on: OnArg,
+    /// A sysctl and its values, such as vm.swappiness=10,60. Each value makes variants; may be repeated
+    #[arg(long, value_name = "NAME=VALUE,...", value_parser = setting)]
+    pub sysctl: Vec<(String, SettingArg)>,
+    /// A file below /sys and its values, such as /sys/kernel/mm/transparent_hugepage/enabled=always,never; may be
+    /// repeated
+    #[arg(long, value_name = "PATH=VALUE,...", value_parser = setting)]
+    pub sysfs: Vec<(String, SettingArg)>,
+}
+
+/// The values of a setting.
+pub type SettingArg = Vec<String>;
+
+impl PlaceArgs {
+    /// Whether it is this host.
+    pub fn is_host(&self) -> bool {
+        self.on == OnArg::Host
+    }
+}
+
+fn setting(text: &str) -> Result<(String, SettingArg), String> {
+    let expected = "expected a setting and its values, such as vm.swappiness=10,60";
+    let (name, values) = text.split_once('=').ok_or(expected)?;
+    let values: Vec<String> = values.split(',').map(|it| it.trim().to_owned()).collect();
+    match name.trim().is_empty() || values.iter().any(String::is_empty) {
+        true => Err(expected.to_owned()),
+        false => Ok((name.trim().to_owned(), values)),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnArg {
+    /// VMs
+    Vm,
+    /// This host, without a VM
+    Host,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

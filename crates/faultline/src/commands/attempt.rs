@@ -7,7 +7,10 @@ use std::{env, fs};
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
 use compare::{FEWEST_FOR_LISTS, RowVerdict, split_columns};
 use lab::{Lab, Progress, RunOptions, RunSummary};
-use model::{Architecture, Boot, Experiment, Kept, Mode, Note, Outcome, Pinned, Profiling, count};
+use model::{
+    Architecture, Boot, Experiment, Kept, MachineKind, Mode, Note, Outcome, Pinned, Profiling,
+    count,
+};
 use plan::Request;
 use plan::file::{self, Auto, BootsForm, FileForm, Input, WorkloadForm, Written, placeless};
 use report::{escape, shell_word};
@@ -39,6 +42,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     let asked = match (args.exact, args.measured) {
         (true, _) => Some(Mode::Exact),
         (_, true) => Some(Mode::Measured),
+        _ if args.place.is_host() => Some(Mode::Measured),
         // Machines for arm64 are emulated.
         _ if is_both => Some(Mode::Exact),
         _ => None,
@@ -55,6 +59,11 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
         let message = "--save does not write how kernels are built from source: name packaged ones";
         return Err(Failure::Usage(message.into()));
     }
+    if args.place.is_host() && (args.save.is_some() || !args.with.is_empty()) {
+        let message =
+            "--save and --with pack files for VMs, and --on host runs the program where it is";
+        return Err(Failure::Usage(message.into()));
+    }
     if args.save.is_some() && is_both {
         return Err(Failure::Usage("--save writes one experiment: name one --arch".into()));
     }
@@ -65,7 +74,7 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
     let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);
     if args.save.is_none() {
-        on_interrupt(&display)?;
+        on_interrupt(&display, &lab)?;
     }
     if all.iter().any(|(_, bundle, _)| knows_protocol(bundle)) {
         eprintln!(
@@ -79,11 +88,16 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
             let mode = usual_mode(&args, &lab, &request, &mut display)?;
             request = self::request(&args, &bundle, Some(mode))?;
         }
-        let failed = |error: BundleError| Failure::Host(error.to_string());
-        let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
-        request.experiment.workloads[0].archive = Some(Pinned::from(archive.display().to_string()));
-        if let Some(directory) = &args.save {
-            return save(&request, &archive, directory);
+        let workload = &mut request.experiment.workloads[0];
+        if args.place.is_host() {
+            workload.program = Some(Pinned::from(bundle.command[0].clone()));
+        } else {
+            let failed = |error: BundleError| Failure::Host(error.to_string());
+            let archive = bundle.keep(lab.cache.root()).map_err(failed)?;
+            workload.archive = Some(Pinned::from(archive.display().to_string()));
+            if let Some(directory) = &args.save {
+                return save(&request, &archive, directory);
+            }
         }
         lab.check_kernels(&request)?;
         let _turn = lab.lock(&mut |progress| display.show(progress))?;
@@ -103,18 +117,21 @@ pub fn attempt(store: Option<PathBuf>, args: &TryArgs) -> Result<ExitCode, Failu
 /// The experiment that the options describe, without the program's files. It has one boot until the mode is known.
 fn request(args: &TryArgs, bundle: &ProgramBundle, mode: Option<Mode>) -> Result<Request, Failure> {
     let mut input = Input::default();
-    let kernels: Vec<String> = args.kernels.split(',').map(str::to_owned).collect();
+    let kernels = args.kernels.iter().flat_map(|it| it.split(',')).map(str::to_owned);
+    let kernels: Vec<String> = kernels.collect();
     let mut variants = variants(&mut input, ("", &kernels), &args.build, false)?;
     if args.split {
         let kernels = variants.iter().map(|it| it.kernel.get_ref().clone());
         variants.extend(split::variants(&mut input, &kernels.collect::<Vec<_>>())?);
     }
-    let is_alone = variants.len() == 1;
     let mut workload = WorkloadForm::default();
     workload.made = Some(bundle.manifest());
     workload.timeout = Some(input.option("--timeout", args.timeout));
-    let machine = options::machine(&mut input, &args.machine());
-    let mut form = FileForm::new(machine, variants, workload);
+    let machine = options::machine_at(&mut input, &args.place, &args.machine());
+    let mut form = FileForm::new(machine, Vec::new(), workload);
+    let settings = args.place.sysctl.iter().chain(&args.place.sysfs);
+    let is_alone = variants.len() <= 1 && settings.map(|(_, it)| it.len()).all(|it| it == 1);
+    options::variants(&mut input, &args.place, variants, &mut form)?;
     form.tree = args.build.tree.clone();
     form.build = options::build(&mut input, &args.build.config);
     match mode {
@@ -216,7 +233,13 @@ fn knows_protocol(bundle: &ProgramBundle) -> bool {
 /// The program with its files.
 fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
     let usage = |message: String| Failure::Usage(message);
-    let kernels = escape(&args.kernels);
+    let is_host = args.place.is_host();
+    let Some(kernels) = args.kernels.as_deref().or(is_host.then_some("--on host")) else {
+        let message =
+            "name the kernels, such as faultline try 6.12,newest -- ./mytest.sh, or --on host";
+        return Err(usage(message.into()));
+    };
+    let kernels = escape(kernels);
     let stray = (!args.stray.is_empty()).then(|| escape(&args.stray.join(" ")));
     match (stray, args.command.is_empty()) {
         (Some(stray), true) => {
@@ -238,7 +261,7 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
     let Some(path) = Some(path).filter(|path| !path.is_empty()) else {
         return Err(usage("PATH is not set".into()));
     };
-    let first = args.kernels.split(',').next().unwrap_or_default();
+    let first = args.kernels.iter().flat_map(|it| it.split(',')).next().unwrap_or_default();
     let asked = args.arch.and_then(ArchArg::one);
     let arch = asked.unwrap_or_else(|| kernels::Request::architecture(first));
     let request = ProgramRequest {
@@ -248,7 +271,8 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
         with: &args.with,
         arch,
     };
-    bundle::bundle(request).map_err(|error| usage(error.to_string()))
+    let bundle = if is_host { bundle::in_place(request) } else { bundle::bundle(request) };
+    bundle.map_err(|error| usage(error.to_string()))
 }
 
 /// Measured mode if KVM works, otherwise exact mode.
@@ -329,7 +353,14 @@ fn answer(
         text += "\n";
     }
     if variants.len() == 1 {
-        text += "A comparison needs two kernels, such as `faultline try 6.12,newest -- PROGRAM`.\n";
+        text += match analysis.experiment.machine.kind {
+            MachineKind::Vm => {
+                "A comparison needs two kernels, such as `faultline try 6.12,newest -- PROGRAM`.\n"
+            }
+            MachineKind::Host => {
+                "A comparison needs two variants, such as `faultline try --on host --sysctl vm.swappiness=10,60 -- PROGRAM`.\n"
+            }
+        };
     } else {
         text += &format!("More: faultline{named} compare {id} --full\n");
         // The kernels that are built for a split are not the question.

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use boot::{Guest, Inspection};
 use kernels::{Cache, Request};
-use model::{Architecture, Machine, Topology};
+use model::{Accel, Architecture, Machine, Topology};
 use plan::file::check_cmdline;
 
 use super::{print, say};
-use crate::args::{AccelArg, ArchArg, BootArgs};
+use crate::args::{AccelArg, ArchArg, BootArgs, MachineArgs};
 use crate::failure::{BOOTS_FAILED, Failure};
 use crate::list;
 
@@ -23,9 +23,12 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     }
     check_cmdline(&args.cmdline)
         .map_err(|(problem, hint)| Failure::Usage(format!("--cmdline: {problem}; {hint}")))?;
-    let topology = Topology::even(args.machine.cpus, args.machine.memory, args.machine.nodes)
+    let MachineArgs { cpus, memory, nodes, accel, .. } = args.machine.of_vm();
+    let [cpus, nodes] = [cpus, nodes].map(Option::unwrap_or_default);
+    let topology = Topology::even(cpus, memory.unwrap_or_default(), nodes)
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    let machine = Machine { accel: args.machine.accel.into(), ..Machine::new(topology) };
+    let accel = accel.map(Accel::from).unwrap_or_default();
+    let machine = Machine { accel, ..Machine::new(topology) };
     let kernel = kernel(args)?;
     let directory = tempfile::tempdir()?;
     let inspection = Inspection {
@@ -54,7 +57,7 @@ fn kernel(args: &BootArgs) -> Result<String, Failure> {
     }
     let asked = args.machine.arch.and_then(ArchArg::one);
     let arch = asked.unwrap_or_else(|| Request::architecture(name));
-    if arch != Architecture::X86_64 && matches!(args.machine.accel, AccelArg::Kvm) {
+    if arch != Architecture::X86_64 && matches!(args.machine.accel, Some(AccelArg::Kvm)) {
         return Err(Failure::Usage(
             "--accel: KVM does not run arm64 machines: leave it out".into(),
         ));

@@ -73,7 +73,7 @@ pub fn culprit(store: Option<PathBuf>, args: &CulpritArgs) -> Result<ExitCode, F
         return plan(store, &search, &range);
     }
     let mut lab = laboratory(store, args.turn)?;
-    on_interrupt(&display)?;
+    on_interrupt(&display, &lab)?;
     let found = search::find(&mut lab, &search, &range, &mut |progress| display.show(progress));
     display.finish();
     let found = found?;

@@ -16,6 +16,7 @@ pub mod generate;
 pub mod import;
 pub mod kernel;
 pub mod lines;
+pub mod machine;
 pub mod new_directory;
 pub mod options;
 pub mod plan;

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use model::{Accel, Architecture, Mode, Profiling};
+use model::{Accel, Architecture, MachineKind, Mode, Profiling};
 use plan::file::{
-    ArchForm, Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, Value,
-    WorkloadForm,
+    ArchForm, Auto, BootsForm, BuildForm, DiskForm, FileForm, Input, MachineForm, MatrixForm,
+    Value, VariantForm, WorkloadForm, placeless,
 };
 
-use crate::args::{BootsArg, CHANGED, ConfigArgs, ExactArgs, MachineArgs, ProfileArg};
+use crate::args::{
+    BootsArg, CHANGED, ConfigArgs, ExactArgs, MachineArgs, PlaceArgs, ProfileArg, SettingArg,
+};
 use crate::failure::Failure;
 
 impl From<BootsArg> for BootsForm {
@@ -20,17 +22,33 @@ impl From<BootsArg> for BootsForm {
     }
 }
 
-/// The machine that options describe.
+/// The machine that options describe: a VM, or this host, which has no defaults.
+pub fn machine_at(input: &mut Input, place: &PlaceArgs, args: &MachineArgs) -> MachineForm {
+    match place.is_host() {
+        true => {
+            let mut form = of_options(input, args);
+            form.kind = Some(input.option("--on host", MachineKind::Host));
+            form
+        }
+        false => machine(input, args),
+    }
+}
+
+/// The VM that options describe.
 pub fn machine(input: &mut Input, args: &MachineArgs) -> MachineForm {
+    of_options(input, &args.of_vm())
+}
+
+fn of_options(input: &mut Input, args: &MachineArgs) -> MachineForm {
     let MachineArgs { arch, cpus, memory, nodes, accel, disk } = *args;
     let mut form = MachineForm::default();
     let both = || ArchForm::Several(Architecture::ALL.to_vec());
     let arch = arch.map(|arch| arch.one().map_or_else(both, ArchForm::One));
     form.arch = arch.map(|arch| input.option("--arch", arch));
-    form.cpus = Some(input.option("--cpus", cpus));
-    form.memory = Some(input.option("--memory", memory));
-    form.nodes = Some(input.option("--nodes", nodes));
-    form.accel = Some(input.option("--accel", Accel::from(accel)));
+    form.cpus = cpus.map(|cpus| input.option("--cpus", cpus));
+    form.memory = memory.map(|memory| input.option("--memory", memory));
+    form.nodes = nodes.map(|nodes| input.option("--nodes", nodes));
+    form.accel = accel.map(|accel| input.option("--accel", Accel::from(accel)));
     form.disk.extend(disk.map(|disk| {
         let size = input.option("--disk", disk.size);
         let filesystem = Some(disk.filesystem);
@@ -39,6 +57,35 @@ pub fn machine(input: &mut Input, args: &MachineArgs) -> MachineForm {
         input.option("--disk", form)
     }));
     form
+}
+
+/// Sets the variants of an experiment without a file: each of `variants`, which are kernels, with each value of the
+/// settings. A host has one kernel, which is not among them.
+pub fn variants(
+    input: &mut Input,
+    place: &PlaceArgs,
+    variants: Vec<VariantForm>,
+    form: &mut FileForm,
+) -> Result<(), Failure> {
+    let PlaceArgs { sysctl, sysfs, .. } = place;
+    if !place.is_host() && sysctl.is_empty() && sysfs.is_empty() {
+        form.variants(variants);
+        return Ok(());
+    }
+    if variants.iter().any(VariantForm::is_changed) {
+        let message = "--sysctl and --sysfs cannot be combined with patches and --split: write an experiment file";
+        return Err(Failure::Usage(message.into()));
+    }
+    let mut values = |option: &str, settings: &[(String, SettingArg)]| {
+        let value = |(name, values): &(String, SettingArg)| {
+            (input.option(&format!("{option} {name}"), name.clone()), values.clone())
+        };
+        settings.iter().map(value).collect()
+    };
+    let (sysctl, sysfs) = (values("--sysctl", sysctl), values("--sysfs", sysfs));
+    let kernels = variants.into_iter().map(|it| it.kernel).collect();
+    form.matrix = Some(placeless(MatrixForm::crossing(kernels, sysctl, sysfs)));
+    Ok(())
 }
 
 /// The workload that is named by the option or argument `option`, as a name or as the file of a manifest, with the

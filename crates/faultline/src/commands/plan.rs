@@ -7,7 +7,7 @@ use boot::provenance::counted_by;
 use boot::{Guest, Libraries};
 use kernels::{Cache, STANDARD_INPUT, Source};
 use lab::{GivenUp, Known, RunOptions, check_tracepoints, known, remarks};
-use model::{Build, Experiment, Mode, Outcome, Profiling, Setting, Variant, count};
+use model::{Build, Experiment, MachineKind, Mode, Outcome, Profiling, Setting, Variant, count};
 use plan::Request;
 use plan::schedule::schedule;
 use report::{escape, excerpt};
@@ -51,6 +51,7 @@ pub fn plan(
         let build = request.build(variant);
         let fetched = match build {
             Some(_) => " (built from source unless the cache has it)",
+            None if !machine.kind.is_vm() => " (the one that runs)",
             None if cache.would_fetch(&variant.kernel.name)? => {
                 " (not in the cache: a run fetches it)"
             }
@@ -80,7 +81,11 @@ pub fn plan(
     let _ = writeln!(
         text,
         "machine{sweep}: {}{}, {}, {}, {}",
-        if machine.arch.is_usual() { String::new() } else { format!("{}, ", machine.arch.name()) },
+        match (machine.kind, machine.arch.is_usual()) {
+            (MachineKind::Host, _) => "this host, ".to_owned(),
+            (_, true) => String::new(),
+            _ => format!("{}, ", machine.arch.name()),
+        },
         count(topology.cpus() as usize, "CPU"),
         count(topology.nodes.len(), "node"),
         topology.memory(),
@@ -170,6 +175,9 @@ pub fn plan(
 
 /// Checks the tracepoints if the cache has all kernels. Fails when no kernel can have one of them.
 fn check_events(request: &Request, cache: &Cache) -> Result<(), Failure> {
+    if !request.experiment.machine.kind.is_vm() {
+        return Ok(());
+    }
     let mut kernels = Vec::new();
     for variant in &request.experiment.variants {
         let name = &variant.kernel.name;

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use boot::{Guest, Libraries};
 use kernels::Cache;
 use lab::{Lab, RunEnding, RunError, RunOptions, RunSummary};
+use machine::settings::HostSettings;
 use model::{Mode, Sampler, count};
 use plan::Request;
 use plan::file::{self, FileForm, Input};
@@ -46,7 +47,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
     let named = store_option(store.as_ref());
     let mut lab = laboratory(store, args.turn)?;
     let mut display = Display::new(args.quiet);
-    on_interrupt(&display)?;
+    on_interrupt(&display, &lab)?;
     let (mut ids, mut failures) = (Vec::new(), 0);
     for request in &requests {
         let summary = lab.run(request, run_options(&args), &mut |progress| display.show(progress));
@@ -70,11 +71,14 @@ fn run_options(args: &RunArgs) -> RunOptions {
     RunOptions { retry_failed: args.retry_failed, keep_going, verify, each, jobs, until: None }
 }
 
-/// Handles Ctrl-C: prints how many boots this run stored, and exits. The machines end with this process, and the next
-/// run stores what they recorded.
-pub fn on_interrupt(display: &Display) -> Result<(), Failure> {
-    let kept = Arc::clone(&display.kept);
+/// Handles Ctrl-C: puts settings of this host back, prints how many boots this run stored, and exits. The machines end
+/// with this process, and the next run stores what they recorded.
+pub fn on_interrupt(display: &Display, lab: &Lab) -> Result<(), Failure> {
+    let (kept, settings) = (Arc::clone(&display.kept), Arc::clone(&lab.settings));
     let end = move || {
+        for line in settings.put_back_for_good().left {
+            eprintln!("{line}");
+        }
         let boots = count(kept.load(Relaxed), "boot");
         eprintln!(
             "\nfaultline: interrupted. This run stored {boots}. Run the same command again to continue; it \
@@ -117,6 +121,7 @@ pub fn with_store(store: Box<dyn Archive>, path: &Path, turn: TurnArgs) -> Resul
         libraries: Libraries::find(),
         store,
         host: machine::host::describe(Path::new("/")),
+        settings: Arc::new(HostSettings::of_user()),
         scratch: scratch(path),
         waits: !turn.no_wait,
     })
@@ -239,14 +244,16 @@ fn again(store: Option<PathBuf>, named: &str, names: &[String]) -> Result<Reques
 /// The form of the experiment that the options describe.
 fn without_file(args: &RunArgs) -> Result<(Input, FileForm), Failure> {
     let mut input = Input::default();
-    if args.kernels.is_empty() {
+    if args.kernels.is_empty() && !args.place.is_host() {
         return Err(Failure::Usage(NOTHING.into()));
     }
     let variants = variants(&mut input, ("--kernels", &args.kernels), &args.build, args.each)?;
     let mut workload =
         options::workload(&mut input, ("--workload", &args.workload), &args.parameters)?;
     workload.iterations = Some(input.option("--iterations", args.iterations));
-    let mut form = FileForm::new(options::machine(&mut input, &args.machine), variants, workload);
+    let machine = options::machine_at(&mut input, &args.place, &args.machine);
+    let mut form = FileForm::new(machine, Vec::new(), workload);
+    options::variants(&mut input, &args.place, variants, &mut form)?;
     form.mode = args.exact.mode.map_or(Mode::Measured, Mode::from);
     let usual = Some(BootsArg::Number(DEFAULT_BOOTS)).filter(|_| form.mode.is_measured());
     let SequentialArgs { at_most, margin, budget } = args.sequential;

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use kernelfiles::{cpuinfo, meminfo};
-use model::Host;
+use model::{Bytes, CpuSet, Host, Kernel, Node, RUNNING_KERNEL, Topology};
 use sha2::{Digest, Sha256};
 
 /// The most bytes that are read of a file. `/proc/cpuinfo` has about 2 KiB for each CPU.
@@ -47,7 +47,68 @@ pub fn describe(root: &Path) -> Host {
         kernel: release.join(" ").trim().to_owned(),
         governor: governors.join(", "),
         turbo: no_turbo.map(|it| !it).or_else(|| flag(&cpu.join("cpufreq/boost"))),
+        smt: read(&cpu.join("smt/control")),
+        mitigations: mitigations(&cpu.join("vulnerabilities")),
+        clocksource: text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        boot_id: text("proc/sys/kernel/random/boot_id"),
     }
+}
+
+/// What the kernel does against each vulnerability that the processor has
+/// (`Documentation/ABI/testing/sysfs-devices-system-cpu`).
+fn mitigations(directory: &Path) -> String {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let state =
+        |entry: fs::DirEntry| Some((entry.file_name().into_string().ok()?, read(&entry.path())));
+    let mut states: Vec<(String, String)> = entries.filter_map(state).collect();
+    states.retain(|(_, state)| !state.is_empty() && state != "Not affected");
+    states.sort_unstable();
+    let states = states.into_iter().map(|(name, state)| format!("{name}: {state}"));
+    states.collect::<Vec<_>>().join("; ")
+}
+
+/// The CPUs, the memory and the nodes of the host whose files are below `root`. Memory is rounded down to 64 MiB, because
+/// it varies a little from boot to boot.
+pub fn topology(root: &Path) -> Topology {
+    const UNIT: u64 = 64 << 20;
+    let nodes = root.join("sys/devices/system/node");
+    let list = |path: &Path| read(path).parse::<CpuSet>().unwrap_or_default();
+    let mut cpus: Vec<CpuSet> =
+        numbered(&nodes, "node").iter().map(|node| list(&node.join("cpulist"))).collect();
+    if cpus.is_empty() {
+        cpus.push(list(&root.join("sys/devices/system/cpu/online")));
+    }
+    let memory = memory(root).into_iter().map(|bytes| Bytes(bytes / UNIT * UNIT));
+    let memory = memory.chain(std::iter::repeat(Bytes(0)));
+    let node = |(cpus, memory)| Node { cpus, memory, distances: Vec::new() };
+    Topology { nodes: cpus.into_iter().zip(memory).map(node).collect() }
+}
+
+/// The kernel that runs. It has no files; its digest is that of its build ID and its version.
+pub fn running_kernel(root: &Path) -> Kernel {
+    let notes = fs::read(root.join("sys/kernel/notes")).unwrap_or_default();
+    let banner = whole(&root.join("proc/version"));
+    let digest = Sha256::new().chain_update(notes).chain_update(banner).finalize();
+    let release = read(&root.join("proc/sys/kernel/osrelease"));
+    let config = root.join(format!("boot/config-{release}"));
+    Kernel {
+        name: RUNNING_KERNEL.into(),
+        config: config.is_file().then_some(config),
+        release,
+        origin: "the kernel that the host runs".into(),
+        digest: format!("{digest:x}"),
+        ..Kernel::default()
+    }
+}
+
+/// How often the CPUs were slowed down because of heat, since the host's boot. 0 if the host does not tell.
+pub fn throttled(root: &Path) -> u64 {
+    let cpus = numbered(&root.join("sys/devices/system/cpu"), "cpu").into_iter();
+    let count = |cpu: PathBuf| -> u64 {
+        let read = |name| read(&cpu.join("thermal_throttle").join(name)).parse().unwrap_or(0);
+        read("core_throttle_count") + read("package_throttle_count")
+    };
+    cpus.map(count).sum()
 }
 
 fn identity(machine: &str, firmware: &[String; 2], processors: &cpuinfo::Processors) -> String {
@@ -145,6 +206,15 @@ mod tests {
             ("sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "performance\n"),
             ("sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "performance\n"),
             ("sys/devices/system/cpu/cpufreq/boost", "0\n"),
+            ("sys/devices/system/cpu/smt/control", "on\n"),
+            ("sys/devices/system/cpu/vulnerabilities/mds", "Vulnerable\n"),
+            ("sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n"),
+            (
+                "sys/devices/system/cpu/vulnerabilities/retbleed",
+                "Mitigation: untrained return thunk\n",
+            ),
+            ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+            ("proc/sys/kernel/random/boot_id", "0b4d\n"),
         ]);
         // By `sha256sum`.
         let id = "63ec1640141c80229667e3e53c48bd91";
@@ -162,6 +232,10 @@ mod tests {
             kernel: "6.1.0-18-amd64 #1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1".into(),
             governor: "performance, schedutil".into(),
             turbo: Some(false),
+            smt: "on".into(),
+            mitigations: "mds: Vulnerable; retbleed: Mitigation: untrained return thunk".into(),
+            clocksource: "tsc".into(),
+            boot_id: "0b4d".into(),
         };
         assert_eq!(found, expected);
         assert_eq!(&found.id[..32], id);
@@ -212,7 +286,33 @@ mod tests {
     }
 
     #[test]
+    fn nodes_have_cpus_and_whole_units_of_memory() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("proc/meminfo", "MemTotal: 1000000 kB\n");
+        write("sys/devices/system/cpu/online", "0-2\n");
+        let flat = topology(root.path());
+        assert_eq!((flat.cpus(), flat.memory(), flat.nodes.len()), (3, Bytes::mib(960), 1));
+        for (node, cpus, kib) in [(0, "0-1", 131_073), (1, "", 65_536)] {
+            write(&format!("sys/devices/system/node/node{node}/cpulist"), cpus);
+            let memory = format!("Node {node} MemTotal: {kib} kB\n");
+            write(&format!("sys/devices/system/node/node{node}/meminfo"), &memory);
+        }
+        let nodes = topology(root.path()).nodes;
+        assert_eq!((nodes[0].cpus.0.len(), nodes[0].memory), (2, Bytes::mib(128)));
+        assert_eq!((nodes[1].cpus.0.len(), nodes[1].memory), (0, Bytes::mib(64)));
+        write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "2\n");
+        write("sys/devices/system/cpu/cpu3/thermal_throttle/package_throttle_count", "5\n");
+        assert_eq!(throttled(root.path()), 7);
+    }
+
+    #[test]
     fn this_host_is_described() {
         assert!(describe(Path::new("/")).cpus > 0);
+        assert!(topology(Path::new("/")).cpus() > 0);
     }
 }

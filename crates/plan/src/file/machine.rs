@@ -1,10 +1,11 @@
 //! Checks the machine of an experiment file: its topology, disks and limits.
 
 use std::ops::Range;
+use std::path::Path;
 
 use model::{
-    Accel, Architecture, Bytes, Limits, Machine, Millis, Mode, Node, Topology, TopologyError,
-    TopologyKey, WorkloadUse,
+    Accel, Architecture, Bytes, Limits, Machine, MachineKind, Millis, Mode, Node, Topology,
+    TopologyError, TopologyKey, WorkloadUse,
 };
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -18,6 +19,8 @@ use super::{Checked, fault, some_time, usual_limits};
 #[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineForm {
+    /// Whether it is a VM or this host.
+    pub kind: Option<Spanned<MachineKind>>,
     /// The architecture of the machine and its kernels.
     pub arch: Option<Spanned<ArchForm>>,
     /// CPUs of all nodes together.
@@ -50,6 +53,11 @@ pub enum ArchForm {
 }
 
 impl MachineForm {
+    /// Whether it is this host.
+    pub(super) fn is_host(&self) -> bool {
+        self.kind.as_ref().is_some_and(|kind| !kind.get_ref().is_vm())
+    }
+
     /// The architecture, if it is named and is one.
     pub(super) fn arch(&self) -> Option<Architecture> {
         match self.arch.as_ref()?.get_ref() {
@@ -111,6 +119,9 @@ impl LimitsForm {
 pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
     let span = machine.span();
     let form = machine.into_inner();
+    if let Some(kind) = form.kind.as_ref().filter(|_| form.is_host()) {
+        return check_host(&form, kind.span(), mode);
+    }
     check_arm64(&form)?;
     let arch = form.arch().unwrap_or_default();
     let topology = match (&form.cpus, &form.memory) {
@@ -133,6 +144,33 @@ pub fn check(machine: Spanned<MachineForm>, mode: Mode) -> Checked<Machine> {
     };
     let turn = check_turn(mode, form.turn.as_ref())?;
     Ok(Machine { arch, disks, swap, accel, turn, ..Machine::new(topology) })
+}
+
+/// Checks that a host has only what it can have. Its topology is read.
+fn check_host(form: &MachineForm, place: Range<usize>, mode: Mode) -> Checked<Machine> {
+    if mode == Mode::Exact {
+        let hint = "leave mode out to compare times on this host, or the kind to count instructions in a VM";
+        return fault(place, "exact mode needs a VM, whose emulator counts instructions", hint);
+    }
+    let given = [
+        ("arch", form.arch.as_ref().map(Spanned::span)),
+        ("cpus", form.cpus.as_ref().map(Spanned::span)),
+        ("memory", form.memory.as_ref().map(Spanned::span)),
+        ("nodes", form.nodes.as_ref().map(Spanned::span)),
+        ("node", form.node.first().map(Spanned::span)),
+        ("disk", form.disk.first().map(Spanned::span)),
+        ("swap", form.swap.as_ref().map(Spanned::span)),
+        ("accel", form.accel.as_ref().map(Spanned::span)),
+        ("turn", form.turn.as_ref().map(Spanned::span)),
+    ];
+    for (key, given) in given {
+        if let Some(given) = given {
+            let hint = "leave it out: the host is used as it is";
+            return fault(given, format!("{key} is for VMs, and this machine is a host"), hint);
+        }
+    }
+    let topology = machine::host::topology(Path::new("/"));
+    Ok(Machine { kind: MachineKind::Host, ..Machine::new(topology) })
 }
 
 /// Checks when a CPU's turn ends.

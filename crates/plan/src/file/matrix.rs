@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use model::RUNNING_KERNEL;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::build;
 use super::variants::{NEEDS_PATCHES, VariantForm, contradiction, default_names};
-use super::{Checked, Value, fault};
+use super::{Checked, Value, fault, placeless};
 use crate::form::near::nearest;
 use variant::variant;
 
@@ -23,12 +24,14 @@ const THP_FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// The name of a value that changes nothing.
 const NONE: &str = "none";
 
-pub(super) type List<T> = Spanned<Vec<Spanned<T>>>;
+/// The values of an axis.
+pub type List<T> = Spanned<Vec<Spanned<T>>>;
 
 /// The axes, each a list of values, and what is taken out.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MatrixForm {
+pub struct MatrixForm {
+    #[serde(default = "no_kernels")]
     kernel: List<String>,
     revert: Option<List<Changes>>,
     pick: Option<List<Changes>>,
@@ -45,6 +48,51 @@ pub(super) struct MatrixForm {
     sysfs: BTreeMap<Spanned<String>, List<Value>>,
     #[serde(default)]
     exclude: Vec<Spanned<BTreeMap<Spanned<String>, Value>>>,
+}
+
+fn no_kernels() -> List<String> {
+    placeless(Vec::new())
+}
+
+/// A setting and its values, as an option has them.
+pub type SettingValues = (Spanned<String>, Vec<String>);
+
+impl MatrixForm {
+    /// The variants that kernels make with each value of settings.
+    pub fn crossing(
+        kernels: Vec<Spanned<String>>,
+        sysctl: Vec<SettingValues>,
+        sysfs: Vec<SettingValues>,
+    ) -> Self {
+        let axis = |(name, values): SettingValues| {
+            let place = name.span();
+            let at = |value| Spanned::new(place.clone(), Value::Text(value));
+            let values = values.into_iter().map(at).collect();
+            (name, Spanned::new(place.clone(), values))
+        };
+        Self {
+            kernel: placeless(kernels),
+            revert: None,
+            pick: None,
+            patches: None,
+            each: None,
+            thp: None,
+            mglru: None,
+            numa_balancing: None,
+            preempt: None,
+            cmdline: None,
+            sysctl: sysctl.into_iter().map(axis).collect(),
+            sysfs: sysfs.into_iter().map(axis).collect(),
+            exclude: Vec::new(),
+        }
+    }
+
+    /// Gives a host the kernel that it runs, unless the matrix names kernels.
+    pub(super) fn on_host(&mut self) {
+        if self.kernel.get_ref().is_empty() {
+            self.kernel = placeless(vec![placeless(RUNNING_KERNEL.to_owned())]);
+        }
+    }
 }
 
 /// Commits or patches that are applied together.
@@ -274,6 +322,10 @@ pub(super) fn variants(
 fn expand(matrix: Spanned<MatrixForm>, directory: &Path) -> Checked<Vec<VariantForm>> {
     let span = matrix.span();
     let mut form = matrix.into_inner();
+    if form.kernel.get_ref().is_empty() && form.kernel.span() == (0..0) {
+        let hint = "add kernel = [\"debian:6.12\"], or kind = \"host\" to [machine]";
+        return fault(span, "the matrix has no kernel", hint);
+    }
     let exclude = std::mem::take(&mut form.exclude);
     let axes = form.axes(directory)?;
     check_files(&axes)?;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use model::{Build, PatchStep, Setting, Variant, VariantReading};
+use model::{Build, PatchStep, RUNNING_KERNEL, Setting, Variant, VariantReading};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::build::{self, BuildForm, ChangeForm};
-use super::{Checked, NO_NAME, Value, fault, is_name};
+use super::{Checked, NO_NAME, Value, fault, is_name, placeless};
 use crate::request::VariantRequest;
 
 /// The longest command line in bytes. On x86 it has 2048 bytes (`COMMAND_LINE_SIZE`,
@@ -30,7 +30,8 @@ pub(super) const NEEDS_PATCHES: [&str; 2] = [
 pub struct VariantForm {
     /// Its name; by default that of its kernel.
     pub name: Option<Spanned<String>>,
-    /// The kernel: a name in the cache, a package, a path or a source.
+    /// The kernel: a name in the cache, a package, a path or a source. A host's own is not named.
+    #[serde(default = "unnamed", skip_serializing_if = "is_running")]
     pub kernel: Spanned<String>,
     pub(super) cmdline: Option<Spanned<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -61,6 +62,55 @@ pub struct VariantForm {
     pub build: BuildForm,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) axes: Vec<Spanned<String>>,
+}
+
+/// The kernel of a variant that names none.
+fn unnamed() -> Spanned<String> {
+    placeless(String::new())
+}
+
+fn is_running(kernel: &Spanned<String>) -> bool {
+    kernel.get_ref() == RUNNING_KERNEL
+}
+
+/// Gives variants their kernel where they name none: on a host the one that it runs. Other machines need a name.
+pub(super) fn name_kernels(forms: &mut [VariantForm], is_host: bool) -> Checked<()> {
+    for form in forms {
+        let (kernel, place) = (form.kernel.get_ref(), form.kernel.span());
+        let of_vm = [
+            (
+                "cmdline",
+                form.cmdline.as_ref().filter(|it| !it.get_ref().is_empty()).map(Spanned::span),
+            ),
+            ("modules", form.modules.first().map(Spanned::span)),
+        ];
+        let of_vm = of_vm.into_iter().find_map(|(key, place)| Some((key, place?)));
+        match (is_host, kernel.is_empty()) {
+            (true, _) if !kernel.is_empty() && kernel != RUNNING_KERNEL => {
+                let problem = format!("`{kernel}` is a kernel to boot, and this machine is a host");
+                let hint = "leave the kernel out: the host's own is used. Settings make variants: --sysctl, --sysfs";
+                return fault(place, problem, hint);
+            }
+            (true, _) => {
+                if let Some((key, place)) = of_vm {
+                    let problem = format!("{key} is for VMs, and this machine is a host");
+                    return fault(
+                        place,
+                        problem,
+                        "leave it out, or set it up yourself before the run",
+                    );
+                }
+                form.kernel = Spanned::new(place, RUNNING_KERNEL.to_owned());
+            }
+            (false, true) => {
+                let place = form.name.as_ref().map_or(place, Spanned::span);
+                let hint = "add kernel = \"debian:6.12\", or kind = \"host\" to [machine]";
+                return fault(place, "the variant has no kernel", hint);
+            }
+            (false, false) => {}
+        }
+    }
+    Ok(())
 }
 
 /// What all kernels of a file are built from.
@@ -130,6 +180,11 @@ impl VariantForm {
             build: BuildForm::default(),
             axes: Vec::new(),
         }
+    }
+
+    /// Whether its kernel's source is changed, or built in its own way.
+    pub fn is_changed(&self) -> bool {
+        self.name.is_some() || self.each
     }
 
     /// Checks the form. `name` is the variant's, with its place.

@@ -197,6 +197,27 @@ impl WorkloadForm {
     }
 }
 
+/// Checks that workloads need only what a host has.
+pub fn check_host(workloads: &[WorkloadUse], place: Range<usize>) -> Checked<()> {
+    for WorkloadUse { manifest, archive, .. } in workloads {
+        let needs = [
+            (
+                !manifest.packages.is_empty(),
+                "packages, of which Faultline makes a user space for VMs",
+            ),
+            (!manifest.modules.is_empty(), "kernel modules, which Faultline loads only in VMs"),
+            (archive.is_some(), "an archive, which the kernel of a VM unpacks"),
+        ];
+        if let Some((_, what)) = needs.into_iter().find(|(needs, _)| *needs) {
+            let problem =
+                format!("workload `{}` needs {what}, and this machine is a host", manifest.name);
+            let hint = "run it in a VM, or write a manifest whose program the host has";
+            return fault(place, problem, hint);
+        }
+    }
+    Ok(())
+}
+
 /// The rows that decide verdicts, by our names. The file may use mmtests' names. Metrics are known before a
 /// boot, labels and phases are not.
 fn check_primary(

@@ -103,12 +103,14 @@ fn some<T: Clone>(list: &[T]) -> Option<Spanned<Vec<T>>> {
 }
 
 fn machine(machine: &Machine, mode: Mode, usual: &Limits) -> MachineForm {
-    let Machine { arch, topology, disks, swap, accel, turn, limits } = machine;
+    let Machine { kind, arch, topology, disks, swap, accel, turn, limits } = machine;
     let nodes = topology.nodes.len() as u32;
     let even = Topology::even(topology.cpus(), topology.memory(), nodes);
-    let is_even = even.as_ref() == Ok(topology);
-    let listed = topology.nodes.iter().filter(|_| !is_even);
+    // The topology of a host is not asked for.
+    let is_even = kind.is_vm() && even.as_ref() == Ok(topology);
+    let listed = topology.nodes.iter().filter(|_| kind.is_vm() && !is_even);
     MachineForm {
+        kind: Some(*kind).filter(|kind| !kind.is_vm()).map(placeless),
         arch: arch.unless_usual().map(|arch| placeless(ArchForm::One(arch))),
         cpus: is_even.then(|| placeless(topology.cpus())),
         memory: is_even.then(|| placeless(topology.memory())),

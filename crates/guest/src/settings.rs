@@ -4,8 +4,13 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
-use guest::reason;
 use model::Setting;
+
+use crate::reason;
+
+/// Files that are not settings: reading or writing them does something, or the kernel changes them itself.
+pub const ACTIONS: [&str; 5] =
+    ["compact_memory", "drop_caches", "ns_last_pid", "stat_refresh", "tainted"];
 
 /// A setting that could not be applied.
 #[derive(Debug, thiserror::Error)]
@@ -15,15 +20,29 @@ pub enum SettingError {
     Absent {
         /// The setting, such as `sysctl kernel.numa_balancing`.
         name: String,
+        /// The file.
         path: String,
+        /// The kernel's answer.
         error: io::Error,
     },
     /// The file exists and rejects the value.
     #[error("{name}: this kernel rejects `{value}` ({path}: {})", reason(.error))]
-    Refused { name: String, value: String, path: String, error: io::Error },
+    Refused {
+        /// The setting.
+        name: String,
+        /// The rejected value.
+        value: String,
+        /// The file.
+        path: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
     /// The name is not the name of a setting.
     #[error("{name}: this is neither a sysctl's name nor a path of a file below /sys")]
-    Elsewhere { name: String },
+    Elsewhere {
+        /// The setting.
+        name: String,
+    },
 }
 
 /// Applies one setting below `root`, which is `/` except in tests. Fails when this kernel does not have it or
@@ -38,7 +57,8 @@ pub fn apply(root: &Path, setting: &Setting) -> Result<(), SettingError> {
     let Some(below) = below.filter(|path| is_plain(path)) else {
         return Err(SettingError::Elsewhere { name });
     };
-    let file = OpenOptions::new().write(true).open(root.join(&home[1..]).join(below));
+    let file =
+        OpenOptions::new().write(true).truncate(true).open(root.join(&home[1..]).join(below));
     let written = file.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()));
     written.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => SettingError::Absent { name, path, error },

@@ -1,0 +1,192 @@
+//! Sessions on this host, without a VM. Tests that write a setting need root, and take one that harms nothing.
+
+mod said;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use said::Said;
+
+/// How often the kernel folds counters of CPUs, in seconds (`vm.stat_interval`).
+const SETTING: &str = "/proc/sys/vm/stat_interval";
+/// Instants at which a run is killed.
+const KILLS: u64 = 20;
+
+/// A directory with a store, a journal and a program.
+struct Place {
+    directory: TempDir,
+    program: PathBuf,
+}
+
+impl Place {
+    fn new(script: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("work.sh");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { directory, program }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("--store").arg(self.directory.path().join("store.db")).args(arguments);
+        command.env("XDG_CACHE_HOME", self.directory.path().join("cache"));
+        command.env("XDG_STATE_HOME", self.directory.path().join("state"));
+        command
+    }
+
+    fn faultline(&self, arguments: &[&str]) -> Said {
+        Said::of(&mut self.command(arguments))
+    }
+
+    /// `try` on this host with these options.
+    fn attempt(&self, options: &[&str]) -> Command {
+        let program = self.program.to_str().unwrap();
+        self.command(&[&["try", "--on", "host", "-q"], options, &["--", program]].concat())
+    }
+}
+
+/// Tests that write the setting take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The turn of a test that writes the setting. `None` if this user cannot write it: says that the test is skipped.
+fn turn() -> Option<MutexGuard<'static, ()>> {
+    if let Err(error) = fs::OpenOptions::new().write(true).open(SETTING) {
+        eprintln!("skipped: {SETTING}: {error}");
+        return None;
+    }
+    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn setting() -> String {
+    fs::read_to_string(SETTING).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_program_runs_in_its_place_with_the_users_environment() {
+    let place = Place::new("echo \"here: $(pwd) $OF_USER\"; (sleep 1000000 &) ; test -x \"$0\"");
+    let said = Said::of(place.attempt(&[]).env("OF_USER", "yes").current_dir("/usr")).expect(0);
+    assert!(said.out.contains("work.sh: pooled over 1 boot"), "{}", said.out);
+    let boot = place.faultline(&["show", "b1"]).expect(0).out;
+    assert!(boot.contains("here: /usr yes"), "{boot}");
+    assert!(boot.contains("(native)") && boot.contains(" vmstat "), "{boot}");
+    // The process that the program left in the background did not outlive the session.
+    let sleeps = Said::of(Command::new("pgrep").args(["-f", "^sleep 1000000$"])).out;
+    let own = |pid: &&str| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.windows(11).any(|it| it == b"OF_USER=yes")
+    };
+    assert_eq!(sleeps.lines().find(own), None);
+}
+
+#[test]
+fn what_needs_a_vm_is_refused_by_name() {
+    let place = Place::new("exit 0");
+    for (options, told) in [
+        (&["--cpus", "2"][..], "--cpus: cpus is for VMs, and this machine is a host"),
+        (&["--disk", "1G"], "--disk: disk is for VMs"),
+        (&["--exact"], "--on host: exact mode needs a VM"),
+        (&["6.12"], "`6.12` is a kernel to boot, and this machine is a host"),
+        (&["--sysctl", "vm.no_such_thing=1"], "this kernel does not have it"),
+        (&["--save", "x"], "--save and --with pack files for VMs"),
+    ] {
+        let said = Said::of(&mut place.attempt(options));
+        assert!(said.code == Some(2) && said.err.contains(told), "{options:?}: {}", said.err);
+    }
+    let run = ["run", "--on", "host", "--workload", "pagealloc"];
+    let said = place.faultline(&run);
+    assert!(said.err.contains("kernel modules, which Faultline loads only in VMs"), "{}", said.err);
+}
+
+#[test]
+fn a_comparison_says_that_it_is_of_one_boot() {
+    let Some(_turn) = turn() else { return };
+    let before = setting();
+    let place = Place::new("cat /proc/sys/vm/stat_interval");
+    let option = format!("vm.stat_interval=3{before},4{before}");
+    let said = Said::of(&mut place.attempt(&["--sysctl", &option, "--at-most", "4"])).expect(0);
+    assert_eq!(setting(), before);
+    let scope = "within one boot of this host";
+    assert!(said.out.contains(scope), "{}", said.out);
+    for format in ["text", "mail", "html", "json"] {
+        let compared = place.faultline(&["compare", "--format", format]).expect(0).out;
+        let flat = compared.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(scope), "{format}: {compared}");
+    }
+    // Each session ran with its setting.
+    for (boot, value) in [("b1", format!("3{before}")), ("b2", format!("4{before}"))] {
+        let shown = place.faultline(&["show", boot]).expect(0).out;
+        assert!(shown.contains(&format!("note          {value}")) || shown.contains(&value));
+    }
+    assert_eq!(
+        place.faultline(&["machine", "restore"]).expect(0).out,
+        "No run left a changed setting.\n"
+    );
+}
+
+/// A run of a new store that changes the setting again and again.
+fn changing(before: &str) -> (Place, Child) {
+    let place = Place::new("sleep 0.05");
+    let option = format!("vm.stat_interval=5{before},6{before}");
+    let mut command = place.attempt(&["--sysctl", &option, "--at-most", "32"]);
+    let run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    (place, run)
+}
+
+#[test]
+fn a_run_killed_at_any_instant_leaves_no_setting() {
+    let Some(_turn) = turn() else { return };
+    let before = setting();
+    let mut changed = 0;
+    for kill in 0..KILLS {
+        let (place, mut run) = changing(&before);
+        // The instants are spread over several sessions.
+        thread::sleep(Duration::from_millis(100 + kill * 37));
+        run.kill().unwrap();
+        run.wait().unwrap();
+        changed += u64::from(setting() != before);
+        place.faultline(&["machine", "restore"]).expect(0);
+        assert_eq!(setting(), before, "kill {kill}");
+    }
+    assert!(changed > 0, "no run was killed while it had changed the setting");
+}
+
+#[test]
+fn what_somebody_else_set_meanwhile_is_left_alone() {
+    let Some(_turn) = turn() else { return };
+    let before = setting();
+    // A run can end a session between the two looks at the setting.
+    for _ in 0..100 {
+        let (place, mut run) = changing(&before);
+        while setting() == before && run.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        if setting() == before {
+            continue;
+        }
+        let other = format!("7{before}");
+        fs::write(SETTING, &other).unwrap();
+        let said = place.faultline(&["machine", "restore"]);
+        let now = setting();
+        fs::write(SETTING, &before).unwrap();
+        assert!(now == other && said.out.contains("was left alone"), "{now}: {}", said.out);
+        return;
+    }
+    panic!("no run was killed while it had changed the setting");
+}
+
+#[test]
+fn a_directory_for_the_journal_is_made_only_for_settings() {
+    let place = Place::new("exit 0");
+    Said::of(&mut place.attempt(&[])).expect(0);
+    assert!(!Path::new(&place.directory.path().join("state")).exists());
+}
