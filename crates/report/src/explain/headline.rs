@@ -192,7 +192,8 @@ fn common(it: &Headline) -> Option<String> {
     let CommonCallee { name, was, instructions, share, callers } = it.common.as_ref()?;
     let was = was.as_ref().map(|was| format!(" (before: {})", excerpt(was))).unwrap_or_default();
     Some(format!(
-        "Phase {}: {}{was} has {:.1} % of the change with what it calls, called from {callers} functions: {}.",
+        "Phase {}, counted above too: {}{was} with what it calls has {:.1} % of the change, called from {callers} functions: \
+         {}.",
         phase_name(&it.phase),
         excerpt(name),
         100.0 * share,

@@ -170,8 +170,8 @@ pub fn short_file(name: &str, text: &str, attached: &[&str]) -> Piece {
 /// A run that one command repeats, without files of the experiment.
 pub struct OneCommand {
     command: String,
-    /// The name of the program's file, its text if a mail can have it, and where and by which compiler it was made, if a
-    /// program of the user's ran.
+    /// The name of the program's file, its text if a mail can have it, and where it has the same counts: in which directory
+    /// and by which compiler; if a program of the user's ran.
     program: Option<(String, Option<String>, String)>,
     /// The name of the file with patches, if they did not come in a mail of a list.
     patches: Option<String>,
@@ -223,10 +223,10 @@ impl OneCommand {
         let Manifest { directory, compiler, .. } = &used.manifest;
         let compiled = match (name.ends_with(".c"), &**compiler) {
             (false, _) => String::new(),
-            (true, "") => " by the same compiler".to_owned(),
-            (true, compiler) => format!(" if {} compiles it", excerpt(compiler)),
+            (true, "") => ", by the same compiler".to_owned(),
+            (true, compiler) => format!(", by {}", excerpt(compiler)),
         };
-        let program = Some((name, text, format!("{}{compiled}", excerpt(directory))));
+        let program = Some((name, text, format!("in {}{compiled}", excerpt(directory))));
         Some(Self { command, program, patches })
     }
 
@@ -234,7 +234,7 @@ impl OneCommand {
     pub fn pieces(&self, version: &str, attached: &[&str]) -> Vec<Piece> {
         // Paths are in the memory of a program, so they change its counts; so do its own instructions.
         let place = self.program.as_ref().map(|(.., made)| made);
-        let place = place.map_or(String::new(), |it| format!(", to the last instruction in {it}"));
+        let place = place.map_or(String::new(), |it| format!(" (the same counts {it})"));
         let how = format!("How to repeat it, by faultline {version}{place}:");
         let how = part(how, [Block::Code(self.command.clone())]);
         let laid_out = |it| document::text(&[it], &MAIL);

@@ -10,7 +10,7 @@ use super::{tables, work};
 use crate::ascii::{escape, few};
 use crate::brief::with_rows;
 use crate::document::{self, Block, Column, note, part, sentence};
-use crate::words::{decimal, figure, name, phase_alone};
+use crate::words::{decimal, figure, name, phase_alone, short};
 use crate::{exact, verdicts};
 
 /// Most characters of a variant's name above a column. Longer names stand above the table.
@@ -229,8 +229,9 @@ fn title(comparison: &Comparison, which: &str) -> Block {
     let [least, most] = [pairs.clone().min(), pairs.max()].map(|it| it.unwrap_or_default());
     let seeds =
         if least == most { count(most, "seed") } else { format!("{least} to {most} seeds") };
+    let margin = short(100.0 * comparison.judging.margin);
     sentence(format!(
-        "Kernel instructions of each phase, mean of {seeds}, and what luck can change{which}:"
+        "Kernel instructions of each phase, mean of {seeds}, and what luck can change{which}; margin {margin} %:"
     ))
 }
 

@@ -299,7 +299,8 @@ fn lead<'a, 'b>(found: impl Iterator<Item = &'b JudgedRow<'a>>) -> Option<&'b Ju
     found.min_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))))
 }
 
-/// Formats a gain of measured mode with its interval.
+/// Formats a gain of measured mode with its interval. It says better or worse, since the sign of a gain is not always that
+/// of the change.
 fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>) -> String {
     let one = |percent: f64| decimal(Some(percent), 1);
     let better = row.better.unwrap_or(Better::Lower);
@@ -310,17 +311,18 @@ fn gain(JudgedRow { column, row, .. }: &JudgedRow<'_>) -> String {
         return times;
     }
     // With evidence, the gain is one of means over boots, as its interval is.
-    let gain = match evidence.and_then(|it| it.gain(better)).or(row.gain(*column)) {
-        Some(gain) if gain > 0.0 => format!("+{} %", one(gain)),
-        Some(gain) => format!("{} %", one(gain)),
-        None => "from nothing".to_owned(),
+    let Some(gain) = evidence.and_then(|it| it.gain(better)).or(row.gain(*column)) else {
+        return "from nothing".to_owned();
     };
-    match evidence.and_then(|it| it.gains(better)) {
-        Some(bounds) => {
-            let [low, high] = bounds.map(one);
-            format!("{gain} [{low}, {high}]")
-        }
-        None => gain,
+    let said = |gain: f64, bounds: Option<[f64; 2]>, word: &str| {
+        let bounds = bounds.map(|it| it.map(one));
+        let bounds = bounds.map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default();
+        format!("{} % {word}{bounds}", one(gain))
+    };
+    let bounds = evidence.and_then(|it| it.gains(better));
+    match gain > 0.0 {
+        true => said(gain, bounds, "better"),
+        false => said(-gain, bounds.map(|[low, high]| [-high, -low]), "worse"),
     }
 }
 

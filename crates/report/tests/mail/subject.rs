@@ -44,7 +44,7 @@ fn subjects_say_what_was_found() {
     let subject = |verdict, evidence: Evidence| case.subject(|it| judge(it, verdict, evidence));
     assert_eq!(
         subject(Verdict::Regression, EVIDENCE),
-        "[REGRESSION] autonuma: 6.12 vs Debian 6.1.174: System-NUMA01 -5.2 % [-6.1, -4.3], 1 other worse"
+        "[REGRESSION] autonuma: 6.12 vs Debian 6.1.174: System-NUMA01 5.2 % worse [4.3, 6.1], 1 other worse"
     );
     let better = Evidence { ratio: 0.95, low: 0.94, high: 0.96, ..EVIDENCE };
     assert!(subject(Verdict::Improvement, better).starts_with("[IMPROVEMENT] autonuma: 6.12 vs"));
@@ -95,7 +95,7 @@ fn subjects_name_workloads_the_one_with_the_finding_first() {
     let found = subject(&["truncate"], Verdict::Regression);
     assert_eq!(
         found,
-        "[REGRESSION] autonuma and truncate: 6.12 vs Debian 6.1.174: autonuma System-NUMA01 -5.2 % [-6.1, -4.3], \
+        "[REGRESSION] autonuma and truncate: 6.12 vs Debian 6.1.174: autonuma System-NUMA01 5.2 % worse [4.3, 6.1], \
          1 other worse"
     );
     let found = subject(&["truncate", "nas", "stutter"], Verdict::Improvement);
