@@ -57,9 +57,12 @@ pub fn sentences(table: &Table, comparison: &Comparison) -> Vec<String> {
         let of = escape(phase_alone(&table.rows[row[0].row]));
         (!said.is_empty()).then(|| format!("{of}: {}.", said.join("; ")))
     });
-    let rows: Vec<String> = rows.collect();
-    let heading = (!rows.is_empty()).then(|| format!("{}.", heading(effects, comparison)));
-    heading.into_iter().chain(rows).chain(unknown(effects, table, comparison)).collect()
+    let mut rows: Vec<String> = rows.collect();
+    // Where there is room for few sentences, the heading is not alone.
+    if let Some(first) = rows.first_mut() {
+        *first = format!("{}. On {first}", heading(effects, comparison));
+    }
+    rows.into_iter().chain(unknown(effects, table, comparison)).collect()
 }
 
 /// Returns a sentence on the rows whose effects are unknown; `None` if there are none.

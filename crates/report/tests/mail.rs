@@ -102,7 +102,7 @@ fn a_machine_without_huge_pages_is_said_to_be_one() {
         }
         case.mail(|_| ()).0
     };
-    let without = "2 nodes, 2G; no transparent huge pages; kvm";
+    let without = "2 nodes, 2G; THP never; kvm";
     assert!(mail(["never", "never"]).contains(without), "{}", mail(["never", "never"]));
     for thp in [["always", "never"], ["always", "always"]] {
         assert!(!mail(thp).contains("no transparent"));

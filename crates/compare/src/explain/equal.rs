@@ -4,11 +4,13 @@
 //!
 //! With `i` and `e` for the instructions and the entries of function `f` in a seed, the seed's figure
 //! is `sum over f of (i / e) E`, where `E` is the mean of `e` over the seeds of both sides: direct
-//! standardization, with the mean of both sides as the standard. There are two exceptions:
+//! standardization, with the mean of both sides as the standard. There are three exceptions:
 //!
 //! - A function counts by `i`, unchanged, if its entries cannot be made equal: it was entered in parts, or all seeds of
 //!   one side entered it, and none of the other or by more than luck explains less or more often, as with larger
 //!   batches or with a function that one side inlines nearly everywhere.
+//! - A function that one side entered [`TOO_FAR`] times as often as the other counts the same in all seeds, if luck may
+//!   explain its entries: it handles batches, and its cost depends on their size.
 //! - A function whose cost per entry is itself luck, such as a loop over pending work, counts the same in all seeds.
 //!   Such functions are few, and hold all remaining luck. The spread of their cost within the sides identifies them.
 //!   A difference between the sides counts only if it is beyond doubt ([`NO_DOUBT`]).
@@ -104,6 +106,8 @@ const NO_DOUBT: f64 = 1e-6;
 /// The level for entries that differ by a factor of [`FAR`] or more.
 const FAR_APART: f64 = 1e-4;
 const FAR: f64 = 2.0;
+/// Entries that differ by this factor or more are not made equal.
+const TOO_FAR: f64 = 8.0;
 
 /// The functions that a boot executed in a phase.
 pub struct Counted<'a> {
@@ -148,6 +152,13 @@ fn shares(executed: &[Vec<Executed>; 2]) -> ([Vec<f64>; 2], Option<f64>) {
     }
     let means = |sides: &[Vec<f64>; 2]| sides.each_ref().map(|it| mean(it).unwrap_or(0.0));
     let both = |[base, new]: [f64; 2]| (base + new) / 2.0;
+    let the_same = |sides: [Vec<f64>; 2]| {
+        let [base, new] = means(&sides);
+        (sides.map(|side| vec![both([base, new]); side.len()]), Some(new - base))
+    };
+    if is_apart(&entries, TOO_FAR) {
+        return the_same(each(executed, |it| it.cost as f64));
+    }
     let standard = both(means(&entries));
     let sum = all().fold((0, 0), |sum, it| (sum.0 + it.cost, sum.1 + it.entries));
     let shares = executed.each_ref().map(|side| {
@@ -157,12 +168,10 @@ fn shares(executed: &[Vec<Executed>; 2]) -> ([Vec<f64>; 2], Option<f64>) {
         });
         cost.map(|cost| cost * standard).collect::<Vec<f64>>()
     });
-    let [base, new] = means(&shares);
-    let mean = both([base, new]);
-    if spread(&shares) <= STEADY * mean || is_sure(&shares, NO_DOUBT) {
+    if spread(&shares) <= STEADY * both(means(&shares)) || is_sure(&shares, NO_DOUBT) {
         return (shares, None);
     }
-    (shares.map(|side| vec![mean; side.len()]), Some(new - base))
+    the_same(shares)
 }
 
 fn each(executed: &[Vec<Executed>; 2], figure: fn(&Executed) -> f64) -> [Vec<f64>; 2] {
@@ -171,9 +180,13 @@ fn each(executed: &[Vec<Executed>; 2], figure: fn(&Executed) -> f64) -> [Vec<f64
 
 /// Whether the sides differ in entries by more than luck explains.
 fn differ_in_entries(entries: &[Vec<f64>; 2]) -> bool {
+    is_sure(entries, if is_apart(entries, FAR) { FAR_APART } else { NO_DOUBT })
+}
+
+/// Whether the mean entries of the sides differ by more than this factor.
+fn is_apart(entries: &[Vec<f64>; 2], factor: f64) -> bool {
     let [base, new] = entries.each_ref().map(|side| mean(side).unwrap_or(0.0));
-    let is_far = !(1.0 / FAR..=FAR).contains(&(new / base));
-    is_sure(entries, if is_far { FAR_APART } else { NO_DOUBT })
+    !(1.0 / factor..=factor).contains(&(new / base))
 }
 
 /// Whether the means of the sides differ significantly at this level.
@@ -260,6 +273,17 @@ mod tests {
             (0..5).map(|it| seed(it, &[("batch", entries, entries * cost)])).collect()
         };
         assert_eq!(change(&boots(1000, 30), &boots(100, 300)).change(), 0.0);
+    }
+
+    /// Batches whose number luck decides: the cost of an entry of the one side says nothing about the other.
+    #[test]
+    fn entries_that_are_too_far_apart_are_not_made_equal() {
+        let boots = |entries: [u64; 4], cost: u64| -> Vec<Boot> {
+            let boot = |(it, entries)| seed(it, &[("batch", entries, cost), ("steady", 10, 1000)]);
+            (0..).zip(entries).map(boot).collect()
+        };
+        let [base, new] = [boots([1, 2, 0, 3], 202_701), boots([20, 120, 2, 146], 249_696)];
+        assert_eq!(change(&base, &new).change(), 0.0);
     }
 
     /// A function that one side inlines is part of its caller there.

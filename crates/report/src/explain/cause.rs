@@ -18,8 +18,6 @@ use crate::words;
 
 /// Most functions that are named because their code differs.
 const MAX_CAUSES: usize = 5;
-/// Least share of a change, in percent, of the functions that differ in one instrumentation at which it is told.
-const MENTIONED: f64 = 5.0;
 
 /// Returns a sentence on the executed functions whose code differs, with the change of each. Functions
 /// whose change is beyond luck come first. Two that may be one function, or that offset each other, have the change of
@@ -42,7 +40,7 @@ pub fn causes(section: &Section, unit: &str, moved: &Moved<'_>) -> Option<String
             "{}; own {unit}: {}.{}",
             counted(many, marked, &within(section)),
             largest(many, section, moved).join(", "),
-            differ_in_instrumentation(many, &section.totals.kernel).unwrap_or_default()
+            differ_in_instrumentation(many).unwrap_or_default()
         )),
     }
 }
@@ -165,8 +163,7 @@ pub fn differing(section: &Section) -> Option<String> {
         _ => String::new(),
     };
     (marked > 0).then(|| {
-        let instrumented =
-            differ_in_instrumentation(&causes, &section.totals.kernel).unwrap_or_default();
+        let instrumented = differ_in_instrumentation(&causes).unwrap_or_default();
         format!("{}{named}.{instrumented}", counted(&causes, marked, ""))
     })
 }
@@ -196,44 +193,22 @@ fn executed(it: &Contribution, kernel: &Difference) -> String {
     format!("{name}, {entries}{cost}; {} in all{share}", words::signed(change, 0))
 }
 
-/// Says how many functions differ in instrumentation, in which, and their share of the change of the `kernel` if that is no
-/// luck; `None` if there are none.
-fn differ_in_instrumentation(causes: &[&Contribution], kernel: &Difference) -> Option<String> {
+/// Says how many functions differ in instrumentation, and in which; `None` if there are none. Their part of the change is not
+/// known: a function that gained a check also changed otherwise.
+fn differ_in_instrumentation(causes: &[&Contribution]) -> Option<String> {
     let kinds = |it: &Contribution| &it.instrumentation.gained | &it.instrumentation.lost;
-    let them = causes.iter().map(|it| (kinds(it), it.instructions.change()));
-    let them = them.filter(|(kinds, _)| !kinds.is_empty());
+    let them = causes.iter().map(|it| kinds(it)).filter(|kinds| !kinds.is_empty());
     let number = them.clone().count();
-    let mut kinds = BTreeMap::<&str, (usize, f64)>::new();
-    for (of, change) in them {
-        for kind in of {
-            let (number, sum) = kinds.entry(kind).or_default();
-            (*number, *sum) = (*number + 1, *sum + change);
-        }
-    }
-    let mut kinds: Vec<(&str, (usize, f64))> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(_, (number, _))| std::cmp::Reverse(*number));
-    let share = |sum| share_of(sum, kernel);
-    let named = kinds.iter().map(|(kind, (number, sum))| {
-        format!("{kind} ({number}{})", share(*sum).unwrap_or_default())
-    });
+    let mut kinds = BTreeMap::<&str, usize>::new();
+    them.flatten().for_each(|kind| *kinds.entry(kind).or_default() += 1);
+    let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    let named = kinds.iter().map(|(kind, number)| format!("{kind} ({number})"));
     let named = named.collect::<Vec<_>>().join(", ");
     let verb = if number == 1 { "differs" } else { "differ" };
     let [number, of] = [number, of_both(causes).len()].map(|it| grouped(&it.to_string()));
-    let part = match kinds.iter().any(|(_, (_, sum))| share(*sum).is_some()) {
-        true => " Instrumentation is only a part of that.",
-        false => "",
-    };
-    (!kinds.is_empty()).then(|| {
-        format!(" {number} of these {of} functions {verb} in instrumentation: {named}.{part}")
-    })
-}
-
-/// Says which share of the change of the `kernel` these functions have. `None` if it is small or luck, and if other functions
-/// offset them, so that they have more than all of it.
-fn share_of(sum: f64, kernel: &Difference) -> Option<String> {
-    let share = 100.0 * sum / kernel.change();
-    let is_told = kernel.beyond_luck() == Some(true) && (MENTIONED..=100.0).contains(&share);
-    is_told.then(|| format!(", with {} % of the change", words::decimal(Some(share), 1)))
+    (!kinds.is_empty())
+        .then(|| format!(" {number} of these {of} functions {verb} in instrumentation: {named}."))
 }
 
 /// Names the line at which the code of a function differs, with the change of the function.
@@ -426,15 +401,6 @@ pub fn remark(it: &Contribution, moved: &Moved<'_>, one_kernel: bool) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_above_all_of_the_change_is_not_said() {
-        let kernel = Difference { base: 1000.0, new: 1100.0, floor: Some(10.0) };
-        let said = |sum| share_of(sum, &kernel);
-        assert_eq!(said(55.0).as_deref(), Some(", with 55.0 % of the change"));
-        assert_eq!([said(4.0), said(566.1), said(-30.0)], [None, None, None]);
-        assert_eq!(share_of(55.0, &Difference { floor: Some(200.0), ..kernel }), None);
-    }
 
     #[test]
     fn instrumentation_of_one_side_is_said() {

@@ -22,7 +22,8 @@ pub fn beside(it: &Headline) -> Vec<String> {
     let named =
         named.map(|it| format!("{} ({})", excerpt(&it.function), words::signed(it.change, 0)));
     let named: Vec<String> = named.collect();
-    let left_out = (!named.is_empty())
-        .then(|| format!("Left out, because the cost of an entry is luck: {}.", listed(&named)));
+    let left_out = (!named.is_empty()).then(|| {
+        format!("Left out, because the number or the cost of entries is luck: {}.", listed(&named))
+    });
     counted.into_iter().chain(left_out).collect()
 }

@@ -1,7 +1,7 @@
 //! Whether a change is other work or dearer work: how often system calls and exceptions ran on both sides, and what one
 //! takes.
 
-use compare::{Asked, Headline};
+use compare::{Asked, Difference, Headline};
 use kernelfiles::entry::{EXCEPTION, SYSTEM_CALL};
 use model::INSTRUCTIONS;
 
@@ -14,6 +14,8 @@ use crate::words::{figure, in_percent, listed};
 const MOST: usize = 3;
 /// Calls of the same work are named if they have at least this share of the phase's instructions.
 const LARGE: f64 = 0.05;
+/// A number that luck changes is named if it changed by at least this share, and by at least this number.
+const SCATTERED: (f64, f64) = (0.05, 100.0);
 /// A call is what a phase does if it has at least this share of its instructions.
 const HALF: f64 = 0.5;
 
@@ -38,9 +40,12 @@ pub fn sentence(it: &Headline) -> Option<String> {
     let work = if other.is_empty() {
         let large = all.iter().take_while(|it| share(it) >= LARGE).count().clamp(1, MOST);
         let are_equal = |all: &[&Asked]| all.iter().all(|it| it.entries.change() == 0.0);
+        let lucky: Vec<String> =
+            all.iter().copied().filter(is_lucky).map(number).take(MOST).collect();
         let what = match are_equal(&all) {
-            true => "the same work on both sides",
-            false => "nearly the same work",
+            true => "the same work on both sides".to_owned(),
+            false if lucky.is_empty() => "nearly the same work".to_owned(),
+            false => format!("the same work but for luck ({})", listed(&lucky)),
         };
         let named: Vec<String> = all[..large].iter().copied().map(number).collect();
         let others = match are_equal(&all[..large]) && !are_equal(&all) {
@@ -70,6 +75,16 @@ pub fn sentence(it: &Headline) -> Option<String> {
     });
     let phase = phase_name(&it.phase);
     Some(format!("Phase {phase}, {work}{}.", cost.unwrap_or_default()))
+}
+
+/// Whether luck changed the number of a call notably.
+fn is_lucky(asked: &&Asked) -> bool {
+    let Difference { base, new, .. } = asked.entries;
+    let (share, number) = SCATTERED;
+    let change = (new - base).abs();
+    asked.entries.beyond_luck() == Some(false)
+        && change >= number
+        && change >= share * base.max(new)
 }
 
 /// Returns the words that follow the number of one and of several calls: ` page fault`, ` calls of brk`.

@@ -114,10 +114,7 @@ pub fn machine(results: &Results<'_>) -> Option<Note> {
     let arch = machine.arch.unless_usual().map(|arch| arch.name().to_owned());
     let disks = machine.disks.iter().map(|it| format!("disk {it}"));
     let swap = machine.swap.iter().map(|it| format!("swap {it}"));
-    let thp = compare::thp(&results.variants).map(|it| match &*it {
-        "never" => "no transparent huge pages".to_owned(),
-        enabled => format!("THP {enabled}"),
-    });
+    let thp = compare::thp(&results.variants).map(|enabled| format!("THP {enabled}"));
     let parts = arch.into_iter().chain([size.join(", ")]).chain(thp).chain(disks).chain(swap);
     let parts = parts.chain([executed]);
     Some(Note::on_all("machine", escape(&parts.collect::<Vec<_>>().join("; "))))

@@ -131,10 +131,15 @@ fn left_out(
     let of = |verdict| verdicts.iter().filter(|it| **it == (verdict, false)).count();
     let what = if comparison.mode == Mode::Exact { "more phase" } else { "more row" };
     let rows = count(left, what);
-    match [Verdict::Regression, Verdict::Improvement].map(of) {
-        [0, 0] => format!("{rows}."),
-        [worse, better] => format!(
-            "{rows}; of all {} {worse} are regressions, {better} improvements.",
+    let [worse, better] = [Verdict::Regression, Verdict::Improvement].map(of);
+    let other = match verdicts.iter().filter(|it| it.1).count() {
+        0 => String::new(),
+        other => format!(", {other} of other work"),
+    };
+    match worse + better {
+        0 => format!("{rows}."),
+        _ => format!(
+            "{rows}; of all {} {worse} are regressions, {better} improvements{other}.",
             count(verdicts.len(), "verdict")
         ),
     }

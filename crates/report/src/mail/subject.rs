@@ -114,7 +114,11 @@ pub fn words(comparison: &Comparison, results: &Results<'_>, explained: &[Explai
     if comparison.mode == Mode::Exact {
         let patch = patch(comparison, results, change.column);
         let names = [0, change.column].map(|column| full_name(comparison, results, column));
-        let names = with_settings_once(names).map(|it| clipped(&it, MAX_NAME_AND_SETTINGS));
+        let names = with_settings_once(names).map(|it| {
+            let clipped = clipped(&it, MAX_NAME_AND_SETTINGS);
+            let is_open = clipped.contains('(') && !clipped.contains(')');
+            if is_open { clipped + ")" } else { clipped }
+        });
         let mut workloads = results.experiment.workloads.iter().map(|it| &it.manifest);
         let own = workloads.find(|it| it.name == change.table.workload);
         let kind = if own.is_some_and(|it| it.plain) { "program " } else { "" };

@@ -102,7 +102,7 @@ fn the_headline_comes_first() {
          97,540,038 now (0.21 % more); 50 entries before, 54 now; 1,946,694 per entry before, 1,806,297 now. The rest is smaller than the phase's luck floor. Phase once: 14.0 times as \
          many kernel instructions, 99.0 % of the change in change_pte and what it calls: 120 before, 121 now (0.83 % more); 1 entry. Phase alike: 1.00 % \
          more kernel instructions at equal entries, 99.0 % of the change in change_pte and what it calls: 120.00 per entry before, 121.00 \
-         now. As counted: 1,500 before, 1,200 now (20.00 % fewer), which may be luck. Left out, because the cost of an entry \
+         now. As counted: 1,500 before, 1,200 now (20.00 % fewer), which may be luck. Left out, because the number or the cost of entries \
          is luck: refill (-116). Phase end: 0.10 % more kernel instructions: this may be luck. Phase seeds: 0.10 % more \
          kernel instructions: the seeds differ by luck. An entry is one call or other start of a function."
     );
