@@ -291,10 +291,15 @@ impl Axis {
     }
 }
 
-/// The name of a setting as it is printed: without the directory that most have in common.
+/// The name of a setting as it is printed: without the directories that most have in common, and without `enabled`. So
+/// `/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled` is `hugepages-64kB`.
 fn short(setting: &str) -> &str {
-    let prefixes = ["/sys/kernel/mm/", "/sys/"];
-    prefixes.iter().find_map(|it| setting.strip_prefix(it)).unwrap_or(setting)
+    let Some(own) = setting.strip_prefix("/sys/kernel/mm/") else {
+        return setting.strip_prefix("/sys/").unwrap_or(setting);
+    };
+    let of_size = own.strip_prefix("transparent_hugepage/").filter(|it| it.contains('/'));
+    let own = of_size.filter(|it| it.starts_with("hugepages-")).unwrap_or(own);
+    own.strip_suffix("/enabled").unwrap_or(own)
 }
 
 /// The variants of a file, which has either a list of them or a matrix.

@@ -70,6 +70,26 @@ fn patches_are_crossed_with_settings() {
     );
 }
 
+#[test]
+fn files_of_sysfs_have_short_names() {
+    let of = |file: &str| {
+        let matrix = format!("kernel = [\"6.1\"]\nsysfs = {{ \"{file}\" = [\"a\", \"b\"] }}");
+        let Request { experiment, reading, .. } = read(&matrix);
+        let first = &experiment.variants[0];
+        (first.name.clone(), reading.variant(first).axes.clone())
+    };
+    let thp = "/sys/kernel/mm/transparent_hugepage/";
+    for (file, name) in [
+        (format!("{thp}enabled"), "transparent_hugepage"),
+        (format!("{thp}hugepages-64kB/enabled"), "hugepages-64kB"),
+        (format!("{thp}khugepaged/defrag"), "transparent_hugepage/khugepaged/defrag"),
+        ("/sys/kernel/mm/ksm/run".into(), "ksm/run"),
+        ("/sys/module/zswap/parameters/enabled".into(), "module/zswap/parameters/enabled"),
+    ] {
+        assert_eq!(of(&file), (format!("{name}=a"), vec![(name.into(), "a".into())]));
+    }
+}
+
 /// Patches `1.patch` and `2.patch`, and a matrix that crosses their series.
 fn series(more: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use model::PatchStep;
 use toml::Spanned;
 
-use super::{Axis, Choice, VariantChange};
+use super::{Axis, Choice, VariantChange, short};
 use crate::file::variants::VariantForm;
 
 /// The values on all axes.
@@ -41,7 +41,7 @@ pub(super) fn variant(axes: &[Axis], cell: &[usize], cells: &[Vec<usize>]) -> Va
     let kernel = &axes[0].choices[cell[0]];
     let at = |text: &str| Spanned::new(kernel.place.clone(), text.to_owned());
     let mut form = VariantForm {
-        axes: crossed.map(|(axis, it)| at(&format!("{}={}", axis.name, it.name))).collect(),
+        axes: crossed.map(|(axis, it)| at(&format!("{}={}", short(&axis.name), it.name))).collect(),
         name: Some(at(&name(axes, cell))),
         ..VariantForm::new(at(&kernel.written))
     };
