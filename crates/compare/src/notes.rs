@@ -198,11 +198,11 @@ pub fn pages(columns: &[VariantBoots<'_>; 2]) -> Option<[u64; 2]> {
 /// equal settings are in equal states.
 fn is_asked_for(state: &Fact, columns: &[VariantBoots<'_>]) -> bool {
     let set = columns.iter().map(|it| facts::set_to(it.variant, state.name));
-    let set: Vec<Option<&str>> = set.collect();
+    let set: Vec<Option<String>> = set.collect();
     let is_one_kernel =
         columns.windows(2).all(|pair| pair[0].variant.kernel == pair[1].variant.kernel);
     let found = || set.iter().zip(&state.values);
-    let is_equal = |(one, state): (&Option<&str>, &Option<String>)| {
+    let is_equal = |(one, state): (&Option<String>, &Option<String>)| {
         found().filter(|(other, _)| *other == one).all(|(_, other)| other == state)
     };
     let is_set =

@@ -94,13 +94,22 @@ const SET_BY: [(&str, &str); 6] = [
     ("KSM", "/sys/kernel/mm/ksm/run"),
 ];
 
-/// The value to which a variant sets a state; `None` if it does not.
-pub fn set_to<'a>(variant: &'a Variant, state: &str) -> Option<&'a str> {
-    let (_, by) = SET_BY.into_iter().find(|(it, _)| *it == state)?;
-    variant.settings.iter().rev().find_map(|setting| match setting {
-        Setting::Sysctl { name, value } => (name == by).then_some(&**value),
-        Setting::Sysfs { path, value } => (path == by).then_some(&**value),
-    })
+/// The state of huge pages smaller than the usual ones, and the directories with the file `enabled` of each size.
+const MTHP: (&str, &str) = ("mTHP", "/sys/kernel/mm/transparent_hugepage/hugepages-");
+
+/// The settings of a variant that set a state; `None` if none does.
+pub fn set_to(variant: &Variant, state: &str) -> Option<String> {
+    let sets = |file: &str| match state == MTHP.0 {
+        true => file.starts_with(MTHP.1) && file.ends_with("/enabled"),
+        false => SET_BY.contains(&(state, file)),
+    };
+    let settings = variant.settings.iter().filter_map(|setting| {
+        let (Setting::Sysctl { name: file, value } | Setting::Sysfs { path: file, value }) =
+            setting;
+        sets(file).then(|| format!("{file}={value}"))
+    });
+    let settings: Vec<String> = settings.collect();
+    (!settings.is_empty()).then(|| settings.join(" "))
 }
 
 /// What is said of a state that a kernel does not have.

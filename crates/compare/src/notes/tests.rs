@@ -168,6 +168,25 @@ fn states_that_the_variants_set_are_no_difference() {
 }
 
 #[test]
+fn sizes_of_huge_pages_that_the_variants_set_are_no_difference() {
+    let differ = |path: &str| {
+        let variants = ["never", "always"].map(|value| Variant {
+            settings: vec![Setting::Sysfs { path: path.into(), value: value.into() }],
+            ..variant("v")
+        });
+        let [one, other] =
+            ["64 kB never, 2048 kB inherit", "64 kB always, 2048 kB inherit"].map(|it| Boot {
+                notes: vec![(&*format!("found by w: mTHP = {it}")).into()],
+                ..boot(0)
+            });
+        !notes(&columns(&variants, &[&[one], &[other]])).states.is_empty()
+    };
+    let thp = "/sys/kernel/mm/transparent_hugepage";
+    assert!(!differ(&format!("{thp}/hugepages-64kB/enabled")));
+    assert!(differ(&format!("{thp}/hugepages-64kB/shmem_enabled")));
+}
+
+#[test]
 fn data_that_was_not_imported_is_reported() {
     let mut boots = [boot(0), boot(1)];
     let unread = NoteKind::NotRead.note("pgbench, iteration 0: x.log: cut off");
