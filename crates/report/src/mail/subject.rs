@@ -150,7 +150,7 @@ const MOSTLY: f64 = 0.5;
 const MOST_PARTS: usize = 2;
 
 /// Names the function that holds most of a change, or the two that make it up; empty if there are none. Functions of the
-/// workload's own `modules` only call those that are asked for.
+/// workload's own `modules` only call those that are asked for. Nothing is named if others offset much of the change.
 fn mostly(change: &JudgedRow<'_>, explained: Option<&Explained>, modules: &[String]) -> String {
     let Some(explained) = explained else { return String::new() };
     let phase = phase_alone(change.row);
@@ -167,6 +167,10 @@ fn mostly(change: &JudgedRow<'_>, explained: Option<&Explained>, modules: &[Stri
     };
     let divided = headline.divided.iter().filter(|it| it.complete);
     let parts: Vec<&Holder> = divided.flat_map(|it| &it.parts).collect();
+    let offset: f64 = parts.iter().map(|it| it.share).filter(|share| *share < 0.0).sum();
+    if offset < -MOSTLY {
+        return String::new();
+    }
     let function = headline.function.iter().filter(is_of_kernel);
     // A part is closer to the cause than the function that has it.
     let one = parts.iter().copied().chain(function).find(|it| it.share >= MOSTLY);

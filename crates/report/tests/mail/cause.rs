@@ -345,6 +345,17 @@ fn functions_of_the_workloads_module_are_not_the_finding() {
     assert!(is_said(&case, "run"));
     case.experiment.workloads[0].manifest.modules = vec!["pagealloc".into()];
     assert!(is_said(&case, "alloc and free"));
+    // Nothing is the finding where others offset most of it.
+    let offset = |case: &mut Case, shares: [f64; 2]| {
+        let divided = case.explained[0].headlines[0].divided.as_mut().unwrap();
+        for (part, share) in divided.parts.iter_mut().zip(shares) {
+            part.share = share;
+        }
+    };
+    offset(&mut case, [1.3, -0.3]);
+    assert!(is_said(&case, "alloc"));
+    offset(&mut case, [1.9, -0.9]);
+    assert!(!case.subject(judged).contains("mostly"));
 }
 
 /// A change between two kernels with these page faults and calls of `mmap`, each with its instructions.
