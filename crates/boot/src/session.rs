@@ -9,7 +9,7 @@ use flight::job::{JOB_FILE, WORKLOADS_PATH};
 use machine::Session;
 use machine::host::{describe, throttled};
 use machine::settings::{HostSettings, SettingsError};
-use model::{Boot, NoteKind};
+use model::{Boot, Note, NoteKind};
 use plan::schedule::Slot;
 use record::conclude::{Head, conclude};
 
@@ -66,8 +66,14 @@ impl Bootable<'_> {
         let slowed = (slowed > 0).then(|| {
             format!("the host slowed its CPUs down because of heat, by {slowed} events in all")
         });
-        let notes = put_back.left.into_iter().chain(slowed);
-        boot.notes.extend(notes.map(|it| NoteKind::Remark.note(it)));
+        let left = put_back.left.into_iter();
+        let workload = "this session".to_owned();
+        boot.notes.extend(left.map(|text| Note {
+            kind: NoteKind::Left,
+            workload: workload.clone(),
+            text,
+        }));
+        boot.notes.extend(slowed.map(|it| NoteKind::Remark.note(it)));
         Ok(boot)
     }
 

@@ -169,7 +169,8 @@ pub fn in_place(request: ProgramRequest<'_>) -> Result<ProgramBundle, BundleErro
     })
 }
 
-/// The program's path, its files, its text, and whether it was compiled here. The guest has the program of a C file beside it, without the `.c`.
+/// The program's path, its files, its text, and whether it was compiled here. The guest has the program of a C file beside
+/// it, without the `.c`.
 fn collect(request: ProgramRequest<'_>) -> Result<(PathBuf, Files, String, bool), BundleError> {
     let (name, arguments) =
         request.command.split_first().ok_or(BundleError::Unknown(String::new()))?;

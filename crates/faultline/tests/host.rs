@@ -95,6 +95,11 @@ fn what_needs_a_vm_is_refused_by_name() {
         (&["--exact"], "--on host: exact mode needs a VM"),
         (&["6.12"], "`6.12` is a kernel to boot, and this machine is a host"),
         (&["--sysctl", "vm.no_such_thing=1"], "this kernel does not have it"),
+        (&["--sysctl", "kernel.ostype=a,b"], "the kernel only lets it be read"),
+        (
+            &["--sysctl", "vm.swappiness=1", "--sysctl", "vm.swappiness=2"],
+            "--sysctl names vm.swappiness twice",
+        ),
         (&["--save", "x"], "--save and --with pack files for VMs"),
     ] {
         let said = Said::of(&mut place.attempt(options));

@@ -51,6 +51,14 @@ pub enum SettingsError {
     /// A setting cannot be applied.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// Nobody may write a setting.
+    #[error(
+        "{path} cannot be written: it is no file, or the kernel only lets it be read. Leave the setting out"
+    )]
+    ReadOnly {
+        /// The file.
+        path: String,
+    },
     /// This user may not write a setting.
     #[error(
         "{path} cannot be written by this user ({error}): run as root, or leave the setting out"
@@ -133,7 +141,12 @@ impl HostSettings {
     /// Checks, before anything is changed, that this user may write a setting.
     pub fn check(&self, setting: &Setting) -> Result<(), SettingsError> {
         let path = setting.file();
-        match OpenOptions::new().write(true).open(self.below(&path)) {
+        let below = self.below(&path);
+        // Root may open a file that the kernel does not let be written.
+        if fs::metadata(&below).is_ok_and(|it| !it.is_file() || it.permissions().readonly()) {
+            return Err(SettingsError::ReadOnly { path });
+        }
+        match OpenOptions::new().write(true).open(below) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(SettingError::Absent { name: path.clone(), path, error }.into())
             }
@@ -262,8 +275,16 @@ impl HostSettings {
     }
 
     fn put_back_of(&self, open: &mut Open) -> io::Result<PutBack> {
-        let (changes, damaged) = journal::read(&mut open.journal)?;
+        let (mut changes, damaged) = journal::read(&mut open.journal)?;
         let mut put_back = PutBack::default();
+        changes.retain(|it| {
+            let is_setting =
+                is_setting(&it.path) && it.by.as_ref().is_none_or(|by| is_setting(&by.0));
+            if !is_setting {
+                put_back.left.push(format!("{} is no setting, so it was left alone", it.path));
+            }
+            is_setting
+        });
         if damaged > 0 {
             put_back.left.push(format!(
                 "{damaged} lines of {} are damaged",
@@ -319,7 +340,8 @@ impl HostSettings {
             )),
             Some(_) => {
                 let (file, text) = by.as_ref().map_or((path, &value), |(file, text)| (file, text));
-                match fs::write(self.below(file), chosen(text)) {
+                // The kernel takes no write of nothing, so an empty text needs the end of its line.
+                match fs::write(self.below(file), format!("{}\n", chosen(text))) {
                     Ok(()) if self.text(path).is_some_and(|now| means(&now, old)) => {
                         put_back.restored.push((path.clone(), value));
                     }
@@ -347,6 +369,12 @@ impl HostSettings {
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a path of a journal, which anybody may have written, is below `/proc/sys` or `/sys`.
+fn is_setting(path: &str) -> bool {
+    let is_below = ["/proc/sys/", "/sys/"].iter().any(|home| path.starts_with(home));
+    is_below && !path.split('/').any(|part| part == "..")
 }
 
 /// Whether a file that reads `text` has the value `value`: the word in brackets, numbers in any notation, any blanks

@@ -82,6 +82,15 @@ pub fn variants(
         };
         settings.iter().map(value).collect()
     };
+    for (option, settings) in [("--sysctl", sysctl), ("--sysfs", sysfs)] {
+        let again = (1..settings.len())
+            .find(|it| settings[..*it].iter().any(|(name, _)| *name == settings[*it].0));
+        if let Some(again) = again {
+            let name = &settings[again].0;
+            let message = format!("{option} names {name} twice: separate its values by commas");
+            return Err(Failure::Usage(message));
+        }
+    }
     let (sysctl, sysfs) = (values("--sysctl", sysctl), values("--sysfs", sysfs));
     let kernels = variants.into_iter().map(|it| it.kernel).collect();
     form.matrix = Some(placeless(MatrixForm::crossing(kernels, sysctl, sysfs)));

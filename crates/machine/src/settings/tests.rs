@@ -48,10 +48,18 @@ fn sysfs(path: &str, value: &str) -> Setting {
     Setting::Sysfs { path: path.into(), value: value.into() }
 }
 
+/// A program that another test starts holds the lock of a run that ended, until it is executed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 fn begun(host: &Host) -> HostSettings {
     let run = host.run();
-    assert_eq!(run.begin(Duration::ZERO, &|_| ()).unwrap(), PutBack::default());
+    assert_eq!(run.begin(PATIENCE, &|_| ()).unwrap(), PutBack::default());
     run
+}
+
+/// What the next start puts back.
+fn recovered(host: &Host) -> PutBack {
+    host.run().begin(PATIENCE, &|_| ()).unwrap()
 }
 
 #[test]
@@ -68,6 +76,41 @@ fn a_session_ends_with_the_former_values() {
     assert_eq!(fs::metadata(host.journal()).unwrap().len(), 0);
 }
 
+/// The kernel takes no write of nothing (`kernel.core_pattern`).
+#[test]
+fn an_empty_former_value_is_written_with_the_end_of_its_line() {
+    let pattern = "/proc/sys/kernel/core_pattern";
+    let host = Host::new(&[(pattern, "\n")]);
+    let run = begun(&host);
+    run.apply(&[sysctl("kernel.core_pattern", "core")]).unwrap();
+    assert_eq!(run.put_back().unwrap().left, [""; 0]);
+    let text = fs::read_to_string(host.root().join(&pattern[1..])).unwrap();
+    assert_eq!(text, "\n");
+}
+
+/// Anybody may have written the journal, and root puts back.
+#[test]
+fn a_journal_writes_no_other_files_than_settings() {
+    let host = Host::new(&[("/etc/passwd", "root"), (SWAPPINESS, "10")]);
+    let boot = || "one".to_owned();
+    let mut journal = Vec::new();
+    for (path, by) in [
+        ("/etc/passwd", None),
+        ("/proc/sys/../../etc/passwd", None),
+        (SWAPPINESS, Some(("/etc/passwd".to_owned(), "60".to_owned()))),
+    ] {
+        let (old, new, path) = ("60".to_owned(), host.read(path), path.to_owned());
+        let change = Change { boot: boot(), path, old, new, by, ..Change::default() };
+        journal.extend(serde_json::to_vec(&Line::Write(change)).unwrap());
+        journal.push(b'\n');
+    }
+    fs::create_dir_all(host.journal().parent().unwrap()).unwrap();
+    fs::write(host.journal(), journal).unwrap();
+    let left = host.run().recover().unwrap().left;
+    assert!(left.len() == 3 && left.iter().all(|it| it.contains("is no setting")), "{left:?}");
+    assert_eq!((host.read("/etc/passwd"), host.read(SWAPPINESS)), ("root".into(), "10".into()));
+}
+
 #[test]
 fn the_next_start_puts_back_what_a_killed_run_left() {
     let host = Host::new(&[(SWAPPINESS, "60\n")]);
@@ -76,7 +119,7 @@ fn the_next_start_puts_back_what_a_killed_run_left() {
     let next = host.run();
     assert_eq!(next.recover().unwrap(), PutBack::default(), "the run still holds the lock");
     drop(killed);
-    assert_eq!(next.recover().unwrap().lines(), ["/proc/sys/vm/swappiness is 60 again"]);
+    assert_eq!(recovered(&host).lines(), ["/proc/sys/vm/swappiness is 60 again"]);
     assert_eq!(host.read(SWAPPINESS), "60");
     assert_eq!(next.recover().unwrap(), PutBack::default());
 }
@@ -99,7 +142,7 @@ fn a_new_boot_makes_the_journal_void() {
     killed.apply(&[sysctl("vm.swappiness", "10")]).unwrap();
     drop(killed);
     host.write(&format!("/{BOOT_ID}"), "two");
-    assert_eq!(host.run().recover().unwrap(), PutBack { void: 1, ..PutBack::default() });
+    assert_eq!(recovered(&host), PutBack { void: 1, ..PutBack::default() });
     assert_eq!(host.read(SWAPPINESS), "10");
 }
 
@@ -131,7 +174,7 @@ fn a_kill_at_any_byte_of_the_journal_leaves_a_state_that_is_put_back() {
                 journal = text.replace("\"read\":\"100\"", "\"read\":\"57\"").into_bytes();
             }
             fs::write(host.journal(), &journal).unwrap();
-            let back = host.run().recover().unwrap();
+            let back = recovered(&host);
             assert_eq!(
                 (host.read(SWAPPINESS), host.read(pages)),
                 ("60".into(), "0".into()),
