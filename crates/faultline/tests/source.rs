@@ -218,6 +218,27 @@ fn a_dry_run_does_not_wait_for_a_build() {
     assert!(said.contains("\nmprotect-v1, measured mode: "), "{said}");
 }
 
+/// The files of this directory are no kernel, so it could not be added.
+#[test]
+fn a_dry_run_adds_no_kernel() {
+    let setup = Setup::new();
+    let built = setup.directory.path().join("built");
+    fs::create_dir_all(built.join("include/config")).unwrap();
+    for file in ["vmlinux", ".config", "modules.builtin", "modules.builtin.modinfo"] {
+        fs::write(built.join(file), "").unwrap();
+    }
+    fs::write(built.join("include/config/kernel.release"), "6.1.0\n").unwrap();
+    fs::write(built.join("modules.order"), "").unwrap();
+    let kernel = format!("dir:{}", built.display());
+    let run = ["run", "--dry-run", "--kernels", &kernel, "--workload", "mprotect"];
+    let events = [&run[..], &["--events", "tlb:tlb_flush"]].concat();
+    for run in [&run[..], &events] {
+        let (code, said) = setup.faultline(run);
+        assert!(code == 0 && said.contains("mprotect-built, measured mode: "), "{said}");
+    }
+    assert_eq!(setup.faultline(&["kernel", "add", &kernel]).0, 2);
+}
+
 #[test]
 fn a_build_that_waits_says_for_whom() {
     let setup = Setup::new();
