@@ -7,10 +7,9 @@ use kernelfiles::entry;
 use serde::Serialize;
 
 use super::calls;
-use super::paths::KERNEL;
 use super::sides::Sides;
 use super::tally::{Identity, Tally};
-use super::{Headline, Path, Paths};
+use super::{Headline, Paths};
 use crate::Difference;
 
 /// Work is another one if the number of a call has at least this share of the change.
@@ -108,15 +107,12 @@ pub fn asked(sides: &Sides<Tally<'_>>) -> Vec<Asked> {
 pub fn with_instructions(asked: &[Asked], paths: Option<&Paths>) -> Vec<Asked> {
     let Some(paths) = paths.filter(|it| it.followed) else { return asked.to_vec() };
     let mut sums = HashMap::<String, [f64; 2]>::new();
-    for path @ Path { frames, base, new } in &paths.paths {
-        if frames.first().is_none_or(|it| it != KERNEL) {
-            continue;
-        }
+    for path in paths.paths.iter().filter(|it| it.is_of_kernel()) {
         let reason = calls::reason(path);
         let called = calls::asked(path, &reason).into_iter().filter_map(entry::asked);
         for name in called.collect::<BTreeSet<_>>() {
             let sum = sums.entry(name).or_default();
-            *sum = calls::added(*sum, [*base, *new]);
+            *sum = calls::added(*sum, [path.base, path.new]);
         }
     }
     let of = |it: &Asked| Some(sums.get(&it.name).copied().unwrap_or_default());
@@ -125,6 +121,8 @@ pub fn with_instructions(asked: &[Asked], paths: Option<&Paths>) -> Vec<Asked> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Path;
+    use super::super::paths::KERNEL;
     use super::*;
     use crate::explain::headlines;
     use crate::explain::tests::{executed, explained};

@@ -145,7 +145,7 @@ pub(super) fn asked<'a>(path: &'a Path, reason: &'a Option<Reason>) -> Vec<&'a s
 /// one side executes. `reasons` are those of all paths.
 pub(super) fn walked<'a>(paths: &'a Paths, reasons: &'a [Option<Reason>]) -> Vec<Walked<'a>> {
     let all = paths.paths.iter().zip(reasons);
-    let kernel = all.filter(|(path, _)| path.frames.first().is_some_and(|frame| frame == KERNEL));
+    let kernel = all.filter(|(path, _)| path.is_of_kernel());
     let mut executed = HashMap::<&str, [bool; 2]>::new();
     for (Path { frames, base, new }, _) in kernel.clone() {
         for frame in frames {

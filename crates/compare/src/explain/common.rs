@@ -11,7 +11,6 @@ use super::calls::{REST, added, asked, is_on_both, reason};
 use super::joined::Pairs;
 use super::loops::is_copy_loop;
 use super::offset::are_one_name;
-use super::paths::KERNEL;
 
 /// Such a function has at least this share of the change.
 const LEAST: f64 = 0.25;
@@ -50,8 +49,8 @@ impl Called<'_> {
         self.sums[1] - self.sums[0]
     }
 
-    /// Whether it is called in many places, none of which has nearly all of its change, and did not move to or from others:
-    /// both sides call it in most of them.
+    /// Whether many functions call it, none of them has nearly all of its change, and its work did not move: both sides call
+    /// it in most of them.
     fn is_common(&self) -> bool {
         let share = |[base, new]: &[f64; 2]| ((new - base) / self.change()).abs();
         let of_one_side: f64 = self.callers.values().filter(|it| !is_on_both(it)).map(share).sum();
@@ -62,13 +61,12 @@ impl Called<'_> {
 }
 
 /// Finds the function of these paths that many others call and that has the largest part of the change `all`; of several
-/// with this part, the innermost. Two of `pairs` that one side alone executes each, or that have one name but for
-/// underscores, are one with the newer name. `None` if that part is below [`LEAST`].
-/// Functions that are `named` already are no answer.
+/// with this part, the innermost. Two of `pairs` are one function with the newer name if each side executes only one of
+/// them, or their names differ in underscores alone. `None` if that part is below [`LEAST`]. Functions that are `named`
+/// already are no answer.
 pub fn common(paths: &Paths, pairs: &Pairs, all: f64, named: &[&str]) -> Option<CommonCallee> {
     let mut executed = BTreeMap::<&str, [f64; 2]>::new();
-    let kernel =
-        || paths.paths.iter().filter(|path| path.frames.first().is_some_and(|it| it == KERNEL));
+    let kernel = || paths.paths.iter().filter(|it| it.is_of_kernel());
     for path in kernel() {
         for frame in &path.frames {
             let sums = executed.entry(frame).or_default();
@@ -124,23 +122,14 @@ pub fn common(paths: &Paths, pairs: &Pairs, all: f64, named: &[&str]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::super::Path;
+    use super::super::tests::followed;
     use super::*;
-
-    fn paths(paths: &[(&str, f64, f64)]) -> Paths {
-        let path = |&(frames, base, new): &(&str, f64, f64)| Path {
-            frames: frames.split(' ').map(str::to_owned).collect(),
-            base,
-            new,
-        };
-        Paths { followed: true, paths: paths.iter().map(path).collect() }
-    }
 
     /// `mod_state` was `__mod_state`, and `charge` in it is called by it alone. `lock` did not change.
     #[test]
     fn a_function_that_all_call_is_found() {
         let calls = |last: &'static str| {
-            paths(&[
+            followed(&[
                 ("kernel a map __mod_state", 10.0, 0.0),
                 ("kernel a map mod_state", 0.0, 30.0),
                 ("kernel b unmap __mod_state", 10.0, 0.0),

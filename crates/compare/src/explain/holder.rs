@@ -52,15 +52,12 @@ pub fn by_calls(section: &Section, paths: &Paths, pairs: &Pairs) -> Held {
         let function = it.name().strip_prefix(THREAD)?.to_owned();
         Some(KernelThread { function, instructions: it.sums() })
     };
-    let threads = if walked.is_empty() { Vec::new() } else { kernel.callees() };
-    let threads = threads.into_iter().filter_map(thread).collect();
-    let mut held = held(&phase, kernel);
-    if !walked.is_empty() {
-        let parts = held.divided.iter().flat_map(|it| &it.parts);
-        let named: Vec<&str> = held.function.iter().chain(parts).map(|it| &*it.name).collect();
-        held.common = common(paths, pairs, kernel.change(), &named);
-    }
-    Held { threads, ..held }
+    let threads = kernel.callees().into_iter().filter_map(thread).collect();
+    let held = held(&phase, kernel);
+    let parts = held.divided.iter().flat_map(|it| &it.parts);
+    let named: Vec<&str> = held.function.iter().chain(parts).map(|it| &*it.name).collect();
+    let common = common(paths, pairs, kernel.change(), &named);
+    Held { common, threads, ..held }
 }
 
 /// The functions that hold the change of the `kernel`.

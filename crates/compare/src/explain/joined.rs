@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::calls::added;
 use super::offset::{OwnCost, by_size, offset, surroundings};
-use super::paths::KERNEL;
 use super::{Contribution, Path, Paths, Section, Subject};
 
 /// Functions that are taken as one, each with the other one.
@@ -13,8 +12,8 @@ pub type Pairs = BTreeMap<String, String>;
 /// The pairs of a phase, by all its paths in the kernel: those of [`super::rename`], then those whose changes offset each
 /// other. None if calls were not followed.
 pub fn pairs(section: &Section, paths: &Paths) -> Pairs {
-    let is_kernel = |it: &&Path| it.frames.first().is_some_and(|frame| frame == KERNEL);
-    let all: Vec<&Path> = paths.paths.iter().filter(|_| paths.followed).filter(is_kernel).collect();
+    let kernel = paths.paths.iter().filter(|it| paths.followed && it.is_of_kernel());
+    let all: Vec<&Path> = kernel.collect();
     let own = own_costs(section, &all, &renamed(section));
     let with = own.into_iter().filter_map(|it| Some((it.name, it.with?)));
     with.flat_map(|(one, other)| [(one.clone(), other.clone()), (other, one)]).collect()
@@ -74,7 +73,7 @@ pub fn own_costs(section: &Section, paths: &[&Path], pairs: &Pairs) -> Vec<OwnCo
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{all, executed};
+    use super::super::tests::{all, executed, followed};
     use super::*;
 
     /// In the phase the walk was renamed; below `exit` alone the two do not offset each other. `lock` is only called there
@@ -84,20 +83,12 @@ mod tests {
         let base = [executed(&[("mas_next_entry", "", 30, 1000), ("lock", "", 3, 9)])];
         let new = [executed(&[("mas_next_slot", "", 30, 900), ("lock", "", 3, 9)])];
         let section = all(&base, &new);
-        let path = |frames: &str, base, new| Path {
-            frames: frames.split(' ').map(str::to_owned).collect(),
-            base,
-            new,
-        };
-        let paths = Paths {
-            followed: true,
-            paths: vec![
-                path("kernel exit mas_next_entry", 700.0, 0.0),
-                path("kernel exit mas_next_slot", 0.0, 100.0),
-                path("kernel unmap mas_next_entry", 300.0, 0.0),
-                path("kernel unmap mas_next_slot", 0.0, 800.0),
-            ],
-        };
+        let paths = followed(&[
+            ("kernel exit mas_next_entry", 700.0, 0.0),
+            ("kernel exit mas_next_slot", 0.0, 100.0),
+            ("kernel unmap mas_next_entry", 300.0, 0.0),
+            ("kernel unmap mas_next_slot", 0.0, 800.0),
+        ]);
         let pairs = pairs(&section, &paths);
         let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
         let expected =

@@ -29,6 +29,13 @@ pub struct Path {
     pub new: f64,
 }
 
+impl Path {
+    /// Whether the kernel executes it, and no program.
+    pub(super) fn is_of_kernel(&self) -> bool {
+        self.frames.first().is_some_and(|frame| frame == KERNEL)
+    }
+}
+
 /// The paths of a workload on both sides, in one phase or in the measured phases. If some seeds of a side followed
 /// calls, its other seeds are left out.
 pub fn paths(

@@ -13,6 +13,16 @@ fn seed(profiles: Vec<Profile>) -> Boot {
     Boot { profiles, ..boot(0) }
 }
 
+/// Calls that were followed: their frames, and their own instructions on both sides.
+pub fn followed(paths: &[(&str, f64, f64)]) -> Paths {
+    let path = |&(frames, base, new): &(&str, f64, f64)| Path {
+        frames: frames.split(' ').map(str::to_owned).collect(),
+        base,
+        new,
+    };
+    Paths { followed: true, paths: paths.iter().map(path).collect() }
+}
+
 /// A seed with one profile.
 pub fn executed(executed: &[Executed<'_>]) -> Boot {
     seed(vec![executing(0, "run", executed)])

@@ -1,16 +1,7 @@
 //! Which functions hold a change of made-up call paths.
 
-use super::super::tests::{all, executed};
+use super::super::tests::{all, executed, followed};
 use super::*;
-
-fn paths(paths: &[(&str, f64, f64)]) -> Paths {
-    let path = |&(frames, base, new): &(&str, f64, f64)| Path {
-        frames: frames.split(' ').map(str::to_owned).collect(),
-        base,
-        new,
-    };
-    Paths { followed: true, paths: paths.iter().map(path).collect() }
-}
 
 /// The functions that hold the change, with the phase's own pairs.
 fn by_calls(section: &Section, paths: &Paths) -> Held {
@@ -27,7 +18,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
     let base = [executed(&[("sys", "", 50, 50), ("change", "", 50, 1000)])];
     let new = [executed(&[("sys", "", 50, 50), ("change", "", 50, 10), ("pte", "", 500, 2400)])];
     let section = all(&base, &new);
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel irq", 70.0, 71.0),
         ("kernel sys", 50.0, 50.0),
         ("kernel sys change", 1000.0, 10.0),
@@ -56,7 +47,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
 fn luck_of_others_leaves_one_function() {
     let boot = [executed(&[("change", "", 21, 1000), ("refill", "", 50, 500)])];
     let mut section = all(&boot, &boot);
-    let calls = paths(&[("kernel change", 1000.0, 600.0), ("kernel refill", 500.0, 560.0)]);
+    let calls = followed(&[("kernel change", 1000.0, 600.0), ("kernel refill", 500.0, 560.0)]);
     let held = |section: &Section| by_calls(section, &calls);
     assert_eq!(held(&section).divided.unwrap().parts.len(), 2);
     section.totals.kernel.floor = Some(80.0);
@@ -74,7 +65,7 @@ fn a_bypassed_function_holds_no_change() {
         [executed(&wrapped)]
     };
     let section = all(&boot(1000), &boot(1450));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel move", 90.0, 90.0),
         ("kernel move unmap", 0.0, 1350.0),
         ("kernel move wrapper", 9.0, 0.0),
@@ -86,7 +77,7 @@ fn a_bypassed_function_holds_no_change() {
     assert_eq!((&*holder.name, holder.within.as_deref()), ("unmap", None));
     assert_eq!(holder.instructions, [1000.0, 1450.0]);
     // A callee that is called newly is no wrapper.
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel move unmap", 900.0, 900.0),
         ("kernel move wrapper", 0.0, 100.0),
         ("kernel move wrapper unmap", 0.0, 900.0),
@@ -100,7 +91,7 @@ fn a_bypassed_function_holds_no_change() {
 fn changes_elsewhere_can_offset_each_other() {
     let boot = [executed(&[("a", "", 1, 10), ("b", "", 1, 10)])];
     let section = all(&boot, &boot);
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel a", 1000.0, 1600.0),
         ("kernel b", 1000.0, 1400.0),
         ("kernel c", 1000.0, 1020.0),
@@ -118,7 +109,7 @@ fn changes_elsewhere_can_offset_each_other() {
 fn a_part_names_the_callee_with_much_of_it() {
     let boot = [executed(&[("unmap", "", 2, 10), ("zap", "", 9, 10), ("other", "", 9, 10)])];
     let section = all(&boot, &boot);
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel unmap other", 100.0, 140.0),
         ("kernel unmap zap", 100.0, 110.0),
         ("kernel unmap zap rep_movs_alternative", 100.0, 110.0),
@@ -129,7 +120,7 @@ fn a_part_names_the_callee_with_much_of_it() {
     assert_eq!(holder.inner, Some(Inner { name: "zap".into(), share: 0.6 }));
     assert!(holder.has_few_entries() && !holder.parts_per_entry);
     let alone =
-        paths(&[("kernel copy rep_movs_alternative", 100.0, 140.0), ("kernel copy", 1.0, 1.0)]);
+        followed(&[("kernel copy rep_movs_alternative", 100.0, 140.0), ("kernel copy", 1.0, 1.0)]);
     assert_eq!(by_calls(&section, &alone).function.unwrap().name, "copy");
 }
 
@@ -137,7 +128,7 @@ fn a_part_names_the_callee_with_much_of_it() {
 fn fewer_entries_can_hold_the_change() {
     let boot = |entries: u64, cost: u64| [executed(&[("f", "", entries, entries * cost)])];
     let section = all(&boot(100, 10), &boot(50, 11));
-    let calls = paths(&[("kernel f", 1000.0, 550.0)]);
+    let calls = followed(&[("kernel f", 1000.0, 550.0)]);
     let holder = by_calls(&section, &calls).function.unwrap();
     assert_eq!(holder.per_entry(), Some([10.0, 11.0]));
     assert_eq!((holder.instructions, holder.entries), ([1000.0, 550.0], Some([100.0, 50.0])));
@@ -147,9 +138,9 @@ fn fewer_entries_can_hold_the_change() {
 fn a_function_is_found_in_other_paths() {
     let boot = [executed(&[("tear", "", 62, 10)])];
     let section = all(&boot, &boot);
-    let calls = paths(&[("kernel exec tear", 100.0, 160.0), ("kernel exit", 100.0, 105.0)]);
+    let calls = followed(&[("kernel exec tear", 100.0, 160.0), ("kernel exit", 100.0, 105.0)]);
     let holder = by_calls(&section, &calls).function.unwrap();
-    let others = paths(&[
+    let others = followed(&[
         ("kernel exec tear", 100.0, 120.0),
         ("kernel exit tear new", 0.0, 10.0),
         ("kernel exit", 100.0, 105.0),
@@ -170,7 +161,7 @@ fn the_function_of_a_kernel_thread_has_a_total() {
         [executed(&[threads.as_slice(), &[("walk", "", walks, 10 * walks)]].concat())]
     };
     let section = all(&boot(5000, 400), &boot(2000, 10));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel ret_from_fork kthread reclaim", 300.0, 0.0),
         ("kernel ret_from_fork kthread scan", 5000.0, 0.0),
         ("kernel ret_from_fork kthread scan walk", 4000.0, 0.0),
@@ -207,7 +198,7 @@ fn the_function_of_a_kernel_thread_has_a_total() {
 fn a_callee_that_moved_is_named_with_all_its_calls() {
     let moved = |before: f64| {
         let read = [("kernel read", 100.0, 300.0), ("kernel read switch", 0.0, 900.0)];
-        let calls = paths(&[read[0], read[1], ("kernel exit switch", before, 10.0)]);
+        let calls = followed(&[read[0], read[1], ("kernel exit switch", before, 10.0)]);
         let walked = walked(&calls, &[None, None, None]);
         let kernel = Call { depth: 0, paths: &walked };
         let read = walked.iter().filter(|(frames, _)| frames.contains(&"read"));
@@ -222,7 +213,7 @@ fn a_callee_that_moved_is_named_with_all_its_calls() {
 /// `list` costs more wherever it is called. It did not move.
 #[test]
 fn a_callee_that_costs_more_everywhere_did_not_move() {
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel lock", 100.0, 100.0),
         ("kernel lock list", 70.0, 1000.0),
         ("kernel free list", 60.0, 70.0),
@@ -242,7 +233,7 @@ fn a_callee_of_both_sides_is_not_named_beside_a_larger_one_of_one_side() {
     };
     let section = all(&boot(400, 0), &boot(600, 900));
     let callee = |random: f64| {
-        let calls = paths(&[
+        let calls = followed(&[
             ("kernel ret_from_fork kthread scan", 300.0, 300.0),
             ("kernel ret_from_fork kthread scan walk", 400.0, 600.0),
             ("kernel ret_from_fork kthread scan random", 0.0, random),
@@ -258,7 +249,7 @@ fn a_callee_of_both_sides_is_not_named_beside_a_larger_one_of_one_side() {
 fn threads_divide_a_change() {
     let boot = |cost: u64| [executed(&[("scan", "", 0, 6 * cost), ("reclaim", "", 0, 4 * cost)])];
     let section = all(&boot(10), &boot(20));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel ret_from_fork kthread reclaim", 40.0, 80.0),
         ("kernel ret_from_fork_asm ret_from_fork kthread scan", 60.0, 120.0),
     ]);
@@ -275,7 +266,7 @@ fn functions_of_one_side_are_looked_through() {
         [executed(&[("sys", "", 2, 10), (name, "", 2, 10), ("f", "", 4, cost)])]
     };
     let section = all(&boot("old", 100), &boot("new", 900));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel sys", 10.0, 10.0),
         ("kernel sys new", 0.0, 10.0),
         ("kernel sys new f", 0.0, 900.0),
@@ -304,7 +295,7 @@ fn a_change_in_two_callees_divides() {
     let section = all(&boot(100), &boot(200));
     let calls = |of: [f64; 3]| {
         let [a, b, c] = of.map(|change| 100.0 + change);
-        paths(&[
+        followed(&[
             ("kernel sys", 10.0, 10.0),
             ("kernel sys a", 100.0, a),
             ("kernel sys b inner", 100.0, b),
@@ -317,7 +308,7 @@ fn a_change_in_two_callees_divides() {
     let held = by_calls(&section, &calls([80.0, 40.0, -20.0]));
     assert_eq!(shares(&held), (Some("sys"), vec!["a 0.80".into(), "inner 0.40".into()], false));
     // The caller has a part of its own.
-    let own = paths(&[
+    let own = followed(&[
         ("kernel sys", 10.0, 30.0),
         ("kernel sys a", 10.0, 50.0),
         ("kernel sys b", 10.0, 50.0),
@@ -340,7 +331,7 @@ fn system_calls_divide_a_change() {
         let base = 1000.0;
         by_calls(
             &section,
-            &paths(&[
+            &followed(&[
                 ("kernel asm_exc_page_fault exc_page_fault", base, base + fault),
                 ("kernel entry_SYSCALL_64_after_hwframe do_syscall_64", base, base + own),
                 (
@@ -400,7 +391,7 @@ fn a_function_that_absorbed_another_holds_no_change() {
 #[test]
 fn nothing_changed() {
     let boot = [executed(&[("sys", "", 2, 10)])];
-    for calls in [paths(&[("kernel sys", 10.0, 10.0)]), Paths::default()] {
+    for calls in [followed(&[("kernel sys", 10.0, 10.0)]), Paths::default()] {
         assert_eq!(by_calls(&all(&boot, &boot), &calls), Held::default());
     }
 }
@@ -410,17 +401,19 @@ fn nothing_changed() {
 fn work_that_moved_between_callees_belongs_to_their_caller() {
     let boot = [executed(&[("exec", "", 1, 10), ("tear", "", 62, 10)])];
     let section = all(&boot, &boot);
-    let calls =
-        paths(&[("kernel exec begin tear", 900.0, 10.0), ("kernel exec setup tear", 10.0, 1000.0)]);
+    let calls = followed(&[
+        ("kernel exec begin tear", 900.0, 10.0),
+        ("kernel exec setup tear", 10.0, 1000.0),
+    ]);
     let held = by_calls(&section, &calls);
     assert_eq!(shares(&held), (Some("exec"), vec![], true));
     assert_eq!(held.function.unwrap().entries, Some([1.0; 2]));
-    let calls = paths(&[("kernel exec tear", 500.0, 500.0), ("kernel exit tear", 500.0, 900.0)]);
+    let calls = followed(&[("kernel exec tear", 500.0, 500.0), ("kernel exit tear", 500.0, 900.0)]);
     let holder = by_calls(&section, &calls).function.unwrap();
     assert_eq!((&*holder.name, holder.within), ("tear", None));
     assert_eq!((holder.instructions, holder.entries), ([1000.0, 1400.0], Some([62.0; 2])));
     // Calls elsewhere changed too, in the other direction.
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel exec tear", 500.0, 350.0),
         ("kernel exec other", 500.0, 650.0),
         ("kernel exit tear", 5000.0, 5100.0),
@@ -436,7 +429,7 @@ fn work_that_moved_between_callees_belongs_to_their_caller() {
 fn a_function_is_one_part() {
     let boot = [executed(&[("tear", "", 62, 10), ("b", "", 1, 10)])];
     let section = all(&boot, &boot);
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel exec tear", 100.0, 160.0),
         ("kernel exit tear", 100.0, 102.0),
         ("kernel b", 100.0, 138.0),
@@ -451,7 +444,7 @@ fn a_function_is_one_part() {
 fn the_figures_of_a_function_are_those_of_all_its_calls() {
     let boot = |cost: u64| [executed(&[("fault", "", 10, cost), ("put", "", 1, 1)])];
     let section = all(&boot(1000), &boot(1500));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel fault", 960.0, 1450.0),
         ("kernel put fault", 40.0, 0.0),
         ("kernel slow put fault", 0.0, 50.0),
@@ -468,7 +461,7 @@ fn the_figures_of_a_function_are_those_of_all_its_calls() {
 fn a_change_that_does_not_divide_has_the_largest_calls() {
     let boot = |cost: u64| [executed(&[("free", "", 10, cost), ("fork", "", 10, 2 * cost)])];
     let section = all(&boot(1000), &boot(500));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel kthread thread free", 1000.0, 300.0),
         ("kernel exit free", 30.0, 230.0),
         ("kernel fork", 100.0, 400.0),
@@ -488,7 +481,7 @@ fn a_change_that_does_not_divide_has_the_largest_calls() {
 fn a_softirq_is_one_part_wherever_it_runs() {
     let boot = [executed(&[("free", "", 10, 1000), ("fault", "", 10, 900)])];
     let section = all(&boot, &boot);
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel kthread run_ksoftirqd handle_softirqs rcu_core free", 2000.0, 500.0),
         ("kernel fault", 1000.0, 990.0),
         ("kernel fault asm_sysvec_x handle_softirqs rcu_core free", 100.0, 600.0),
@@ -506,7 +499,7 @@ fn a_callee_whose_work_a_sibling_does_holds_no_change() {
     let boot = [executed(&[("sync", "", 3, 30), ("write", "", 10, 900)])];
     let section = all(&boot, &boot);
     let of = |put: f64, submit: f64| {
-        let calls = paths(&[
+        let calls = followed(&[
             ("kernel sync", 100.0, 100.0),
             ("kernel sync put", 400.0, put),
             ("kernel sync submit bio", 150.0, submit),
@@ -525,7 +518,7 @@ fn a_callee_whose_work_a_sibling_does_holds_no_change() {
 fn work_that_moved_between_two_parts_is_one_part() {
     let boot = |cost: u64| [executed(&[("put", "", 3, cost), ("fault", "", 10, 900)])];
     let section = all(&boot(1000), &boot(1500));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel close", 10.0, 20.0),
         ("kernel close put", 100.0, 1500.0),
         ("kernel fault", 1000.0, 1400.0),
@@ -547,7 +540,7 @@ fn work_that_moved_between_two_parts_is_one_part() {
 fn callees_that_offset_each_other_are_told_apart() {
     let boot = [executed(&[("small", "", 10, 1000), ("huge", "", 10, 900)])];
     let section = all(&boot, &boot);
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel asm_exc_page_fault exc_page_fault", 20.0, 20.0),
         ("kernel asm_exc_page_fault exc_page_fault huge", 1000.0, 650.0),
         ("kernel asm_exc_page_fault exc_page_fault small", 1000.0, 1380.0),
@@ -565,7 +558,7 @@ fn callees_that_offset_each_other_are_told_apart() {
 fn callees_are_not_told_apart_if_work_moved_between_them() {
     let boot = [executed(&[("read", "", 10, 10), ("add", "", 10, 900), ("load", "", 10, 900)])];
     let section = all(&boot, &boot);
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel asm_exc_page_fault exc_page_fault add", 500.0, 650.0),
         ("kernel asm_exc_page_fault exc_page_fault load", 500.0, 400.0),
         ("kernel asm_exc_page_fault exc_page_fault read", 600.0, 590.0),
@@ -587,7 +580,7 @@ fn a_callee_that_is_called_less_often_is_no_cause() {
     let named = |base: [u64; 2], new: [u64; 2]| {
         let section = all(&boot(base[0], base[1]), &boot(new[0], new[1]));
         let [before, now] = [base, new].map(|[walks, cost]| (walks * cost) as f64);
-        let calls = paths(&[
+        let calls = followed(&[
             ("kernel sys", 700.0, 700.0),
             ("kernel sys find", 700.0, 700.0),
             ("kernel sys find walk", before, now),
@@ -604,7 +597,7 @@ fn a_callee_that_is_called_less_often_is_no_cause() {
 fn what_is_elsewhere_is_in_no_part() {
     let boot = |cost: u64| [executed(&[("fault", "", 10, cost), ("exit", "", 10, cost)])];
     let section = all(&boot(1000), &boot(1500));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel fault", 1000.0, 1060.0),
         ("kernel sys", 10.0, 14.0),
         ("kernel sys exit", 1000.0, 1032.0),
@@ -620,7 +613,7 @@ fn what_is_elsewhere_is_in_no_part() {
 fn the_same_calls_in_other_contexts_count() {
     let boot = |cost: u64| [executed(&[("fault", "", 10, cost), ("handle", "", 10, cost)])];
     let section = all(&boot(1000), &boot(1500));
-    let calls = paths(&[
+    let calls = followed(&[
         ("kernel fault handle", 800.0, 1500.0),
         ("kernel put fault handle", 200.0, 0.0),
         ("kernel other", 10.0, 10.0),
