@@ -69,7 +69,7 @@ pub struct ProgramRequest<'a> {
 }
 
 /// A program and its files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ProgramBundle {
     /// The command with the program's path.
     pub command: Vec<String>,
@@ -159,14 +159,7 @@ pub fn in_place(request: ProgramRequest<'_>) -> Result<ProgramBundle, BundleErro
     }
     let command = [&[text(&program)?.to_owned()], arguments].concat();
     let directory = text(request.directory)?.to_owned();
-    Ok(ProgramBundle {
-        command,
-        directory,
-        archive: Vec::new(),
-        files: 0,
-        source: String::new(),
-        compiler: String::new(),
-    })
+    Ok(ProgramBundle { command, directory, ..ProgramBundle::default() })
 }
 
 /// The program's path, its files, its text, and whether it was compiled here. The guest has the program of a C file beside

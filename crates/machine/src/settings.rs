@@ -24,7 +24,7 @@ const JOURNAL: &str = "settings.journal";
 const LOCK: &str = "settings.lock";
 /// The identity of the running kernel (random(4)).
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
-/// Files of which writing one sets the other to 0 (`Documentation/admin-guide/sysctl/vm.rst`).
+/// Pairs of files. Writing one sets the other to 0 (`Documentation/admin-guide/sysctl/vm.rst`).
 const PAIRS: [[&str; 2]; 2] = [
     ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"],
     ["/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio"],
@@ -182,23 +182,25 @@ impl HostSettings {
     /// Takes the lock, for which it waits at most for `patience`, and puts back what a killed run left.
     fn begin(&self, patience: Duration, say: &dyn Fn(&str)) -> Result<PutBack, SettingsError> {
         let mut open = self.lock();
-        let failed = |name: &str| {
-            let path = self.directory.join(name);
-            move |error| SettingsError::Journal { path, error }
-        };
-        fs::create_dir_all(&self.directory).map_err(failed(""))?;
+        fs::create_dir_all(&self.directory).map_err(self.failed(""))?;
         let lock = ::lock::take_within(
             &self.directory.join(LOCK),
             ("for another run on this host", patience),
             say,
         )
-        .map_err(failed(LOCK))?
+        .map_err(self.failed(LOCK))?
         .map_err(SettingsError::Busy)?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
-        let journal = options.open(self.directory.join(JOURNAL)).map_err(failed(JOURNAL))?;
+        let journal = options.open(self.directory.join(JOURNAL)).map_err(self.failed(JOURNAL))?;
         let opened = open.insert(Open { journal, _lock: lock });
-        self.put_back_of(opened).map_err(failed(JOURNAL))
+        self.put_back_of(opened).map_err(self.failed(JOURNAL))
+    }
+
+    /// For `map_err`: adds the path of a file in the directory of the journal.
+    fn failed(&self, name: &str) -> impl Fn(io::Error) -> SettingsError + use<> {
+        let path = self.directory.join(name);
+        move |error| SettingsError::Journal { path: path.clone(), error }
     }
 
     /// Applies settings, in order. After an error, those before it stay until [`HostSettings::put_back`].
@@ -245,8 +247,7 @@ impl HostSettings {
     }
 
     fn write_down(&self, open: &mut Open, line: &Line) -> Result<(), SettingsError> {
-        journal::append(&mut open.journal, line)
-            .map_err(|error| SettingsError::Journal { path: self.directory.join(JOURNAL), error })
+        journal::append(&mut open.journal, line).map_err(self.failed(JOURNAL))
     }
 
     /// The other file of a pair, with its text.
@@ -261,8 +262,7 @@ impl HostSettings {
     pub fn put_back(&self) -> Result<PutBack, SettingsError> {
         let mut open = self.lock();
         let Some(open) = open.as_mut() else { return Ok(PutBack::default()) };
-        self.put_back_of(open)
-            .map_err(|error| SettingsError::Journal { path: self.directory.join(JOURNAL), error })
+        self.put_back_of(open).map_err(self.failed(JOURNAL))
     }
 
     /// Puts back what this run changed, for the last time: nothing can be changed afterwards. For the end of the process.

@@ -345,8 +345,7 @@ fn compared_briefly(comparison: &Comparison, results: &Results<'_>) -> Vec<Note>
 /// Printed about times that were measured under emulation.
 const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times say nothing of a \
                          real machine's instructions, caches, TLBs, memory latency and distances \
-                         between nodes. Counts of what the kernels did are valid, as far as they do not \
-                         depend on time.";
+                         between nodes. Counts that do not depend on time are valid.";
 
 /// Says what a seed and a luck floor are.
 const LUCK: &str = "each seed boots with another memory layout and timing; a change within the luck floor \

@@ -1,6 +1,6 @@
 //! Turns options into the form of an experiment file, which `lab` checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Accel, Architecture, MachineKind, Mode, Profiling};
 use plan::file::{
@@ -83,10 +83,8 @@ pub fn variants(
         settings.iter().map(value).collect()
     };
     for (option, settings) in [("--sysctl", sysctl), ("--sysfs", sysfs)] {
-        let again = (1..settings.len())
-            .find(|it| settings[..*it].iter().any(|(name, _)| *name == settings[*it].0));
-        if let Some(again) = again {
-            let name = &settings[again].0;
+        let mut names = BTreeSet::new();
+        if let Some((name, _)) = settings.iter().find(|(name, _)| !names.insert(name)) {
             let message = format!("{option} names {name} twice: separate its values by commas");
             return Err(Failure::Usage(message));
         }

@@ -2,8 +2,8 @@
 
 use super::Types;
 
-/// Functions and types of what they allocate. A function that is inlined allocates under the name of its caller. In Linux
-/// 5.10, 6.1, 6.12 and 7.3: `mm/memcontrol.c`, `kernel/sched/fair.c`, `fs/super.c`, `fs/pipe.c`, `fs/file.c`.
+/// Functions, and a type that each allocates. What an inlined function allocates has the name of its caller. They are in
+/// `mm/memcontrol.c`, `kernel/sched/fair.c`, `fs/super.c`, `fs/pipe.c` and `fs/file.c` of Linux 5.10, 6.1, 6.12 and 7.3.
 const ALLOCATED: [(&str, &str); 13] = [
     ("alloc_fair_sched_group", "cfs_rq"),
     ("alloc_fair_sched_group", "sched_entity"),

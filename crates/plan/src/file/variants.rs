@@ -76,41 +76,39 @@ fn is_running(kernel: &Spanned<String>) -> bool {
 /// Gives variants their kernel where they name none: on a host the one that it runs. Other machines need a name.
 pub(super) fn name_kernels(forms: &mut [VariantForm], is_host: bool) -> Checked<()> {
     for form in forms {
-        let (kernel, place) = (form.kernel.get_ref(), form.kernel.span());
-        let of_vm = [
-            (
-                "cmdline",
-                form.cmdline.as_ref().filter(|it| !it.get_ref().is_empty()).map(Spanned::span),
-            ),
-            ("modules", form.modules.first().map(Spanned::span)),
-        ];
-        let of_vm = of_vm.into_iter().find_map(|(key, place)| Some((key, place?)));
-        match (is_host, kernel.is_empty()) {
-            (true, _) if !kernel.is_empty() && kernel != RUNNING_KERNEL => {
-                let problem = format!("`{kernel}` is a kernel to boot, and this machine is a host");
-                let hint = "leave the kernel out: the host's own is used. Settings make variants: --sysctl, --sysfs";
-                return fault(place, problem, hint);
-            }
-            (true, _) => {
-                if let Some((key, place)) = of_vm {
-                    let problem = format!("{key} is for VMs, and this machine is a host");
-                    return fault(
-                        place,
-                        problem,
-                        "leave it out, or set it up yourself before the run",
-                    );
-                }
-                form.kernel = Spanned::new(place, RUNNING_KERNEL.to_owned());
-            }
-            (false, true) => {
-                let place = form.name.as_ref().map_or(place, Spanned::span);
-                let hint = "add kernel = \"debian:6.12\", or kind = \"host\" to [machine]";
-                return fault(place, "the variant has no kernel", hint);
-            }
-            (false, false) => {}
+        let place = form.kernel.span();
+        if is_host {
+            check_on_host(form)?;
+            form.kernel = Spanned::new(place, RUNNING_KERNEL.to_owned());
+        } else if form.kernel.get_ref().is_empty() {
+            let place = form.name.as_ref().map_or(place, Spanned::span);
+            let hint = "add kernel = \"debian:6.12\", or kind = \"host\" to [machine]";
+            return fault(place, "the variant has no kernel", hint);
         }
     }
     Ok(())
+}
+
+/// Checks that a variant has nothing that only VMs have.
+fn check_on_host(form: &VariantForm) -> Checked<()> {
+    let kernel = form.kernel.get_ref();
+    if !kernel.is_empty() && kernel != RUNNING_KERNEL {
+        let problem = format!("`{kernel}` is a kernel to boot, and this machine is a host");
+        let hint = "leave the kernel out: the host's own is used. Settings make variants: --sysctl, --sysfs";
+        return fault(form.kernel.span(), problem, hint);
+    }
+    let cmdline = form.cmdline.as_ref().filter(|it| !it.get_ref().is_empty());
+    let given = [
+        ("cmdline", cmdline.map(Spanned::span)),
+        ("modules", form.modules.first().map(Spanned::span)),
+    ];
+    match given.into_iter().find_map(|(key, place)| Some((key, place?))) {
+        None => Ok(()),
+        Some((key, place)) => {
+            let problem = format!("{key} is for VMs, and this machine is a host");
+            fault(place, problem, "leave it out, or set it up yourself before the run")
+        }
+    }
 }
 
 /// What all kernels of a file are built from.

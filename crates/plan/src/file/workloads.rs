@@ -201,10 +201,7 @@ impl WorkloadForm {
 pub fn check_host(workloads: &[WorkloadUse], place: Range<usize>) -> Checked<()> {
     for WorkloadUse { manifest, archive, .. } in workloads {
         let needs = [
-            (
-                !manifest.packages.is_empty(),
-                "packages, of which Faultline makes a user space for VMs",
-            ),
+            (!manifest.packages.is_empty(), "packages, which Faultline installs only for VMs"),
             (!manifest.modules.is_empty(), "kernel modules, which Faultline loads only in VMs"),
             (archive.is_some(), "an archive, which the kernel of a VM unpacks"),
         ];
