@@ -56,19 +56,19 @@ pub struct Reason {
     pub begin: usize,
 }
 
-/// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt or
-/// softirq, otherwise the system call, otherwise the exception, otherwise the kernel thread by its function, otherwise the
-/// idle task of any CPU. `None` for other paths. A softirq is one reason, whether an interrupt or `ksoftirqd` handles it.
-/// Work that a task left for the end of its system call (`task_work_add`), such as the last `fput` of a file, is one of
-/// its own.
+/// Returns what made a processor execute a path of the kernel, outermost function first: the innermost interrupt, softirq
+/// or end of a task switch, otherwise signals, otherwise the system call, otherwise the exception, otherwise the kernel
+/// thread by its function, otherwise the idle task of any CPU. `None` for other paths. A softirq is one reason, whether
+/// an interrupt or `ksoftirqd` handles it. Work that a task left for the end of its system call (`task_work_add`), such
+/// as the last `fput` of a file, is one of its own.
 pub fn reason(path: &[&str]) -> Option<Reason> {
     let at = |name: fn(&[&str]) -> Option<String>, begin: usize| {
         Some(Reason { name: name(&path[begin..])?, begin })
     };
     let first = |name| (0..path.len()).find_map(|begin| at(name, begin));
-    let interrupt = (0..path.len()).rev().find_map(|begin| at(interrupt, begin));
-    let others = [call, exception, thread, task_work, calls, shared, idle];
-    interrupt.or_else(|| others.into_iter().find_map(first))
+    let inner = |begin| at(interrupt, begin).or_else(|| at(switch, begin));
+    let others = [signal, call, exception, thread, task_work, calls, shared, idle];
+    (0..path.len()).rev().find_map(inner).or_else(|| others.into_iter().find_map(first))
 }
 
 /// How the names of reasons that are system calls begin; the call's name follows.
@@ -109,6 +109,21 @@ fn thread(path: &[&str]) -> Option<String> {
 /// enters by `start_kernel`, and others by a function of their own.
 fn idle(path: &[&str]) -> Option<String> {
     (path.first() == Some(&"cpu_startup_entry")).then(|| "idle task".to_owned())
+}
+
+/// Returns the reason of a path that begins what a task switch does for the task that ran before, such as freeing its
+/// address space after its exit (`finish_task_switch` of `kernel/sched/core.c`). The task that runs now has no part in it.
+fn switch(path: &[&str]) -> Option<String> {
+    let is_one = without_suffix(path.first()?) == "finish_task_switch" && path.len() > 1;
+    is_one.then(|| "end of a task switch".to_owned())
+}
+
+/// Returns the reason of a path that begins to handle signals (`kernel/signal.c`), which a task does before it returns to
+/// its program.
+fn signal(path: &[&str]) -> Option<String> {
+    let is_one = ["arch_do_signal_or_restart", "do_signal", "get_signal"].contains(path.first()?);
+    let name = if path.contains(&"do_group_exit") { "exit by a signal" } else { "signals" };
+    is_one.then(|| name.to_owned())
 }
 
 /// Returns the reason of a path that begins work which system calls leave for their end.
@@ -204,6 +219,27 @@ mod tests {
             (
                 both(&call[..2], &["syscall_exit_to_user_mode", "task_work_run", "____fput"]),
                 Some("task work at the end of system calls"),
+            ),
+            (both(&call, &["__schedule", "finish_task_switch.isra.0"]), Some("system call clone")),
+            (
+                both(&call, &["__schedule", "finish_task_switch.isra.0", "__mmdrop"]),
+                Some("end of a task switch"),
+            ),
+            (
+                both(&both(&call, &["finish_task_switch", "x"]), &timer),
+                Some("interrupt apic_timer_interrupt"),
+            ),
+            (
+                both(&both(&call, &timer), &["schedule", "finish_task_switch", "x"]),
+                Some("end of a task switch"),
+            ),
+            (
+                both(&fault, &["irqentry_exit_to_user_mode", "arch_do_signal_or_restart", "x"]),
+                Some("signals"),
+            ),
+            (
+                both(&call[..2], &["get_signal", "do_group_exit", "do_exit", "x"]),
+                Some("exit by a signal"),
             ),
             (
                 vec!["entry_SYSCALL_64", "do_syscall_64", "__do_sys_getppid"],

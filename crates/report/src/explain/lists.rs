@@ -30,9 +30,16 @@ pub fn reasons(
         within(section)
     );
     let more = reasons.len().checked_sub(limit).filter(|more| *more > 0);
-    let foot = more.map(|more| format!("{more} more")).into_iter().collect();
+    let is_wait = |it: &Reason| it.name.strip_prefix(entry::SYSTEM_CALL) == Some("ppoll");
+    let waits = reasons.iter().take(limit).any(is_wait).then_some(AGENT);
+    let foot = more.map(|more| format!("{more} more")).into_iter();
+    let foot = foot.chain(waits.map(str::to_owned)).collect();
     ranking(&title, &HEADS, reasons.iter().take(limit).map(row).collect(), foot)
 }
+
+/// The part of the agent in a phase.
+const AGENT: &str = "The agent waits for the program in ppoll, and reads its lines and answers them by read and write: \
+                     these calls count too.";
 
 /// Returns in brackets how often a system call was made on both sides, and the cost of a call. `None` for other reasons,
 /// and where a side made no call.
