@@ -235,6 +235,8 @@ pub struct Comparison {
     pub emulated: bool,
     /// If boots that count are sessions on a host: how many boots of the host's kernel they were made in.
     pub host_boots: Option<usize>,
+    /// Whether a program other than the laboratory's own runs with addresses that the kernel draws.
+    pub random_addresses: bool,
     /// The tables, workload by workload.
     pub tables: Vec<Table>,
     /// Rows that the experiment chooses for verdicts of measured mode, but that no complete boot has.
@@ -406,6 +408,7 @@ fn described(
                 .flat_map(VariantBoots::complete)
                 .any(|boot| boot.facts.provenance.execution == Some(Execution::Tcg)),
         host_boots: host_boots(columns),
+        random_addresses: experiment.workloads.iter().any(has_random_addresses),
         tables: Vec::new(),
         unmet: Vec::new(),
         cross_checks: Vec::new(),
@@ -420,6 +423,14 @@ fn described(
         user_notes: Vec::new(),
         names: None,
     }
+}
+
+/// Whether the program of a workload runs with addresses that the kernel draws (`randomize_va_space`). The laboratory's
+/// own programs fix theirs, as `setarch -R` does for others.
+fn has_random_addresses(used: &WorkloadUse) -> bool {
+    let command = &used.manifest.command;
+    let is_own = command.first().is_some_and(|program| program.starts_with("/faultline/"));
+    !is_own && !command.iter().any(|word| word.contains("setarch"))
 }
 
 /// The number of boots of hosts' kernels in which sessions were made; `None` if no boot that counts is a session.

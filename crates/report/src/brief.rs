@@ -49,14 +49,17 @@ pub fn brief(comparison: &Comparison, full: &str) -> String {
     sections(&all, &TEXT)
 }
 
-/// Returns the states that differ, the rows with verdicts, and the verdicts; empty if there are none.
+/// Returns the states that differ, the rows with verdicts, the verdicts, and what to beware of in them; empty if
+/// there are none.
 pub fn verdicts(comparison: &Comparison) -> String {
     let is_judged =
         |table: &&Table| table.kind == Kind::Metrics && table.rows.iter().any(Row::is_judged);
     let tables = comparison.tables.iter().filter(is_judged);
     let states = notes::states_block(comparison).into_iter().collect();
     let tables = tables.flat_map(|table| metrics(table, comparison)).collect();
-    sections(&[states, tables], &TEXT)
+    let cautions = exact::cautions(comparison);
+    let cautions = (!cautions.is_empty()).then(|| note::block("Beware:", &cautions));
+    sections(&[states, tables, cautions.into_iter().collect()], &TEXT)
 }
 
 /// Returns a sentence for each measured phase on the functions in which its change is, and what an entry is; empty if

@@ -1,15 +1,17 @@
 //! The text above and below the tables of exact mode: its results, and what it cannot show.
 
+use std::collections::BTreeSet;
+
 use compare::{
-    Comparison, Kind, LEVEL, MissingSeed, RATE, RESOLUTION, Row, Statistic, Table, VariantOutcomes,
-    Verdict, WithoutLoops,
+    Comparison, FEWEST_FOR_LISTS, Kind, LEVEL, MissingSeed, RATE, RESOLUTION, Row, RowVerdict,
+    Statistic, Table, VariantOutcomes, Verdict, WithoutLoops,
 };
-use model::{Architecture, Mode};
+use model::{Architecture, INSTRUCTIONS, Mode, grouped};
 
 use crate::ascii::{escape, few};
 use crate::document::{Block, Cell};
 use crate::note::{Note, block};
-use crate::words::{Of, decimal, more_of, name, short, times};
+use crate::words::{Of, decimal, more_of, name, phase_of, short, times};
 
 /// Nanoseconds by which the guest's clock advances for each instruction of any CPU. QEMU's option
 /// `-icount shift=1` sets 2^1.
@@ -48,10 +50,73 @@ pub fn head(comparison: &Comparison, verdicts: bool) -> Option<Block> {
     let given = columns.filter_map(|column| self::verdicts(comparison, column));
     let (transfers, misses) = (transfers(comparison), misses(comparison));
     let notes = || {
-        let notes = seeds(comparison).into_iter().chain(given).chain(transfers).chain(misses);
+        let notes = seeds(comparison).into_iter().chain(cautions(comparison)).chain(given);
+        let notes = notes.chain(transfers).chain(misses);
         notes.chain(limits(comparison.arch))
     };
     (comparison.mode == Mode::Exact).then(|| block("Exact mode:", &notes().collect::<Vec<_>>()))
+}
+
+/// The least luck floor of a row, as a share of its figure, at which it is worth fixing addresses.
+const LARGE_FLOOR: f64 = 0.05;
+
+/// Kernel instructions below which a phase is short. Its begin and end are up to [`ENDS`] of them.
+const SHORT: f64 = 200_000.0;
+/// Kernel instructions of a phase's begin and end, at most, in a test on one CPU: system calls of the program and of the
+/// agent (docs/own-workload.md).
+const ENDS: u64 = 20_000;
+
+/// Returns what to beware of in verdicts: random addresses where luck is large, and short phases that changed.
+pub fn cautions(comparison: &Comparison) -> Vec<Note> {
+    addresses(comparison).into_iter().chain(short_phases(comparison)).collect()
+}
+
+/// Returns a note on the phases with a change beyond luck that are short on both sides.
+fn short_phases(comparison: &Comparison) -> Option<Note> {
+    let is_change =
+        |verdict: &Verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+    let is_short = |row: &Row, column| {
+        let sides = [row.base(column), row.value(column)];
+        row.unit == INSTRUCTIONS && sides.into_iter().flatten().all(|it| it < SHORT)
+    };
+    let columns = 1..comparison.variants.len();
+    let judged = columns.flat_map(|column| comparison.verdicts(column).map(move |it| (column, it)));
+    let is_noted = |(column, it): &(usize, RowVerdict<'_>)| {
+        is_change(&it.verdict) && is_short(it.row, *column)
+    };
+    let phases: BTreeSet<String> =
+        judged.filter(is_noted).map(|(_, it)| phase_of(it.row)).collect();
+    let phases = few(MAX_NAMES, phases);
+    (comparison.mode == Mode::Exact && !phases.is_empty()).then(|| {
+        let text = format!(
+            "{}: below {} instructions, of which up to {} are the phase's begin and end; what an earlier phase left \
+             can be a part of the change too",
+            phases.join(", "),
+            grouped(&SHORT.to_string()),
+            grouped(&ENDS.to_string()),
+        );
+        Note::on_all("short", text)
+    })
+}
+
+/// Returns a note on random addresses of programs, if they may be what makes luck floors large.
+fn addresses(comparison: &Comparison) -> Option<Note> {
+    // Fewer seeds make a floor large by themselves.
+    let is_known = |column: usize| {
+        let sides = [0, column].map(|side| comparison.variants[side].complete);
+        sides.into_iter().all(|complete| complete >= FEWEST_FOR_LISTS as usize)
+    };
+    let is_large = |row: &Row, column| {
+        let share = || Some(row.floor(column)? / row.base(column)?);
+        share().is_some_and(|share| share >= LARGE_FLOOR)
+    };
+    let any_large = |column: usize| comparison.verdicts(column).any(|it| is_large(it.row, column));
+    let text = "random; luck is large here, and where a kernel puts the program's memory can be a part of the \
+                change: `setarch -R PROGRAM ARGUMENT...` fixes them";
+    let is_exact = comparison.mode == Mode::Exact;
+    let any = (1..comparison.variants.len()).any(|it| is_known(it) && any_large(it));
+    (is_exact && comparison.random_addresses && any)
+        .then(|| Note::on_all("addresses", text.to_owned()))
 }
 
 /// What exact mode does not model, and a memory model does.

@@ -368,6 +368,7 @@ fn limits(comparison: &Comparison, cause: &[String]) -> Option<Vec<Note>> {
             });
             let ticks = headline::timers(cause).map(|it| Note::on_all("ticks", it.to_owned()));
             let notes = notes.chain(exact::transfers(comparison)).chain(exact::misses(comparison));
+            let seeds = seeds.chain(exact::cautions(comparison));
             Some(notes.chain(seeds).chain(ticks).chain([unmodelled]).collect())
         }
         Mode::Measured if comparison.emulated => {

@@ -191,19 +191,49 @@ fn a_change_without_copy_loops_stands_beside_its_verdict() {
 
 #[test]
 fn changes_within_luck_are_undecided_and_say_how_many_seeds_are_needed() {
-    let spread = |scale: f64| {
-        let mut boots = seeds(scale, 5);
-        for (boot, factor) in boots.iter_mut().zip([1.0, 1.02, 0.98, 1.01, 0.99]) {
-            boot.samples.iter_mut().for_each(|sample| sample.value *= factor);
-        }
-        boots
-    };
+    let spread = |scale| scaled(seeds(scale, 5), [1.0, 1.02, 0.98, 1.01, 0.99]);
     let comparison = compared(5, &[("6.1", &spread(1.0)), ("6.12", &spread(1.005))]);
     let words = words(&brief(&comparison));
     // In all, 5 x (3.99 / 1)^2 seeds are needed.
     let said = "undecided instructions-kernel-NUMA01 0.50 % more, luck floor 3.99 %; about 75 more seeds \
                 to resolve 1 %";
     assert!(words.contains(said), "{words}");
+}
+
+/// With every sample multiplied by the factor of its seed.
+fn scaled(mut boots: Vec<Boot>, factors: [f64; 5]) -> Vec<Boot> {
+    for (boot, factor) in boots.iter_mut().zip(factors) {
+        boot.samples.iter_mut().for_each(|sample| sample.value *= factor);
+    }
+    boots
+}
+
+#[test]
+fn random_addresses_are_named_where_luck_is_large() {
+    let of = |factors, random_addresses| {
+        let sides = [1.0, 1.005].map(|scale| scaled(seeds(scale, 5), factors));
+        let compared = compared(5, &[("6.1", &sides[0]), ("6.12", &sides[1])]);
+        Comparison { random_addresses, ..compared }
+    };
+    let said = |it: &Comparison| words(&brief(it)).contains("addresses random; luck is large here");
+    let large = [1.0, 1.1, 0.9, 1.05, 0.95];
+    assert!(said(&of(large, true)));
+    assert!(!said(&of(large, false)));
+    assert!(!said(&of([1.0; 5], true)));
+    assert!(words(&report::verdicts(&of(large, true))).contains("Beware: addresses random;"));
+}
+
+#[test]
+fn short_phases_that_changed_are_named() {
+    let of = |factor, scale| {
+        let sides = [1.0, scale].map(|scale| scaled(seeds(scale, 5), [factor; 5]));
+        words(&brief(&compared(5, &[("6.1", &sides[0]), ("6.12", &sides[1])])))
+    };
+    // Of NUMA01, 299 million instructions become 150 thousand.
+    let said = "short NUMA01: below 200,000 instructions, of which up to 20,000 are";
+    assert!(of(1.0 / 2000.0, 1.09).contains(said));
+    assert!(!of(1.0 / 2000.0, 1.0).contains("below 200,000"));
+    assert!(!of(1.0 / 1000.0, 1.09).contains("below 200,000"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use bundle::{self, BundleError, ProgramBundle, ProgramRequest};
-use compare::{FEWEST_FOR_LISTS, RowVerdict, split_columns};
+use compare::split_columns;
 use lab::{Lab, Progress, RunOptions, RunSummary};
 use model::{
     Architecture, Boot, Experiment, Kept, MachineKind, Mode, Note, Outcome, Pinned, Profiling,
@@ -345,7 +345,6 @@ fn answer(
         text += &format!("{nothing}\n");
     } else if comparison.variants.iter().any(|variant| variant.complete > 0) {
         text += &report::verdicts(comparison);
-        text += addresses(&analysis);
         text += &report::headlines(&analysis.explained_with_reasons());
         text += &report::builds(comparison);
         text += "\n";
@@ -372,36 +371,6 @@ fn answer(
         }
     }
     Ok(text)
-}
-
-/// The least luck floor of a row, as a share of its figure, at which it is worth fixing addresses.
-const LARGE_FLOOR: f64 = 0.05;
-
-/// What to do against random addresses, if they may be what makes luck floors large.
-fn addresses(analysis: &Analysis) -> &'static str {
-    let Analysis { comparison, experiment, .. } = analysis;
-    // Fewer seeds make a floor large by themselves.
-    let is_known = |column: usize| {
-        let sides = [0, column].map(|side| comparison.variants[side].complete);
-        sides.into_iter().all(|complete| complete >= FEWEST_FOR_LISTS as usize)
-    };
-    let is_large = |it: &RowVerdict<'_>, column| {
-        let share = || Some(it.row.floor(column)? / it.row.base(column)?);
-        share().is_some_and(|share| share >= LARGE_FLOOR)
-    };
-    let mut columns = 1..comparison.variants.len();
-    let any = columns.any(|column| {
-        is_known(column) && comparison.verdicts(column).any(|it| is_large(&it, column))
-    });
-    let command = experiment.workloads.iter().flat_map(|it| &it.manifest.command);
-    let is_fixed = command.into_iter().any(|word| word.contains("setarch"));
-    match experiment.mode {
-        Mode::Exact if any && !is_fixed => {
-            "Luck is large here. The program has random addresses, and where a kernel puts its memory can be a \
-             part of the change: `setarch -R PROGRAM ARGUMENT...` fixes them.\n"
-        }
-        _ => "",
-    }
 }
 
 /// A sentence for each kernel whose boots failed, with the first reason.
