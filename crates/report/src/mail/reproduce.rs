@@ -6,7 +6,7 @@ use std::path::Path;
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{
     BootFacts, BootId, Disk, DiskKind, Machine, Manifest, Millis, Mode, PatchMail, Patched,
-    Profiling, Sampler, Topology, Variant, count,
+    Profiling, Sampler, Sequential, Topology, Variant, count,
 };
 
 use super::fit::Piece;
@@ -33,6 +33,8 @@ const MOST_LINES: usize = 24;
 const LONGEST_LINE: usize = 200;
 /// How long a program may take if neither the options of `try` nor an experiment's file say it.
 const USUAL_TIMEOUT: Millis = Millis(30 * 60 * 1000);
+/// How `try` measures until its verdicts are decided, if its options do not say it.
+const USUAL_SEQUENTIAL: Sequential = Sequential { margin: 0.01, budget: None };
 /// Most letters of a command and of the names of variants that stand beside it.
 const MAX_BESIDE: usize = 70;
 /// The letters by which a mail names the variants.
@@ -175,20 +177,24 @@ pub struct OneCommand {
 }
 
 impl OneCommand {
-    /// Of an experiment that ran one workload on packages of Debian, or on a source without and with patches, in exact mode
-    /// and otherwise as `run` and `try` do by default: a program whose text is known, or a built-in workload. `None` for
-    /// others.
+    /// Of an experiment that ran one workload on packages of Debian, or on a source without and with patches, as `run` and
+    /// `try` do by default: a program whose text is known, or a built-in workload in exact mode. `None` for others.
     pub fn of(results: &Results<'_>, recipe: &Recipe<'_>) -> Option<Self> {
         let experiment = results.experiment;
         let [used] = &experiment.workloads[..] else { return None };
         let machine = machine_options(&experiment.machine)?;
-        let is_usual = experiment.mode == Mode::Exact
-            && (used.iterations, used.warmup) == (1, 0)
+        let (mode, is_exact) = match (experiment.mode, &experiment.sequential) {
+            (Mode::Exact, None) => ("--exact --seeds", true),
+            (Mode::Measured, Some(it)) if *it == USUAL_SEQUENTIAL => {
+                ("--measured --at-most", false)
+            }
+            _ => return None,
+        };
+        let is_usual = (used.iterations, used.warmup) == (1, 0)
             && experiment.sampler == Sampler::default()
             && results.reading.workload(used).primary.is_empty()
             && experiment.userspace_digest.is_empty()
-            && experiment.imported.is_none()
-            && experiment.sequential.is_none();
+            && experiment.imported.is_none();
         let packages = results.variants.iter().map(package).collect::<Option<Vec<String>>>();
         let packages = packages.map(|it| [String::new(), it.join(",")]);
         let [before, kernels] =
@@ -199,9 +205,9 @@ impl OneCommand {
             return None;
         }
         let patches = results.variants.last().and_then(facts).and_then(kernel::patch_file);
-        let usual = format!("--seeds {} {machine}", experiment.boots);
+        let usual = format!("{} {machine}", experiment.boots);
         let is_long = used.timeout != USUAL_TIMEOUT;
-        if let Some(parameters) = recipe.parameters.as_ref().filter(|_| !is_long) {
+        if let Some(parameters) = recipe.parameters.as_ref().filter(|_| !is_long && is_exact) {
             let set = |(name, value): &(String, String)| {
                 format!(" --set {name}={}", shell_word(value.as_bytes()))
             };
@@ -209,14 +215,13 @@ impl OneCommand {
             let set: String = parameters.iter().map(set).collect();
             let profile = if stacks { " --profile stacks" } else { "" };
             let command = format!(
-                "{before}faultline run --kernels {kernels} --workload {workload}{set} --mode exact{profile} {usual}"
+                "{before}faultline run --kernels {kernels} --workload {workload}{set} --mode exact{profile} --seeds {usual}"
             );
             return Some(Self { command, program: None, patches });
         }
-        let (name, words, text) = program(&used.manifest).filter(|_| stacks)?;
+        let (name, words, text) = program(&used.manifest).filter(|_| stacks == is_exact)?;
         let timeout = if is_long { format!(" --timeout {}", used.timeout) } else { String::new() };
-        let command =
-            format!("{before}faultline try {kernels} --exact {usual}{timeout} -- {words}");
+        let command = format!("{before}faultline try {kernels} {mode} {usual}{timeout} -- {words}");
         let Manifest { directory, compiler, .. } = &used.manifest;
         let compiled = match (name.ends_with(".c"), &**compiler) {
             (false, _) => String::new(),

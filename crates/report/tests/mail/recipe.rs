@@ -1,6 +1,6 @@
 //! How a run is repeated, in a mail.
 
-use model::{Bytes, Disk, DiskKind, FileSystem, Format};
+use model::{Bytes, Disk, DiskKind, FileSystem, Format, Sequential};
 
 use super::*;
 
@@ -52,6 +52,16 @@ fn one_command_repeats_a_program_that_is_in_the_mail() {
     assert!(mail.contains("\nprog.c:\n  int main(void)\n  {\n      ;\n"), "{mail}");
     patches_are_applied_by_the_command(&mut case);
     a_usual_disk_is_in_the_command(&mut case);
+    // Measured mode needs no call paths. It ends when the verdicts are decided.
+    let exact = case.experiment.clone();
+    case.experiment.mode = Mode::Measured;
+    case.experiment.profile.stacks = false;
+    case.experiment.sequential = Some(Sequential { margin: 0.01, budget: None });
+    let measured = " --measured --at-most 2 --cpus 4 ";
+    assert!(case.mail(|_| ()).0.contains(measured));
+    case.experiment.sequential = Some(Sequential { margin: 0.02, budget: None });
+    assert!(!case.mail(|_| ()).0.contains(measured));
+    case.experiment = exact;
     // A script has its own name, and a setting is not in the command.
     case.experiment.workloads[0].manifest.source = "#!/bin/sh\ntrue\n".into();
     assert!(case.mail(|_| ()).0.contains(" -- ./prog 'a b'\n"));
