@@ -48,6 +48,10 @@ pub struct TryArgs {
     /// sizes: docs/memory-model.md
     #[arg(long, value_name = "NAME|FILE", value_parser = plan::memory_model::find)]
     pub memory_model: Option<MemoryModel>,
+    /// Exact mode: count the lines of memory that CPUs take from each other, by function and by field:
+    /// `explain --cost transfers`. Use it with --cpus
+    #[arg(long)]
+    pub transfers: bool,
     /// Exact mode: number of parallel boots [default: as many as CPUs and free memory allow]
     #[arg(long, value_name = "BOOTS", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,

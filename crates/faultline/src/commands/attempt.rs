@@ -150,7 +150,7 @@ fn boots(
     form: &mut FileForm,
     (mode, is_alone): (Mode, bool),
 ) -> Result<(), Failure> {
-    let TryArgs { seeds, jobs, at_most, budget, .. } = *args;
+    let TryArgs { seeds, jobs, at_most, budget, transfers, .. } = *args;
     let refused = |message: &str| Err(Failure::Usage(message.into()));
     form.mode = mode;
     match mode {
@@ -168,11 +168,15 @@ fn boots(
         Mode::Measured if args.memory_model.is_some() => {
             return refused("--memory-model is for exact mode: add --exact");
         }
+        Mode::Measured if transfers => {
+            return refused("--transfers is for exact mode: add --exact");
+        }
         Mode::Exact => {
             let seeds = seeds.or(is_alone.then_some(ALONE));
             form.seeds = seeds.map(|seeds| input.option("--seeds", seeds));
             let memory_model = args.memory_model.clone();
-            let profile = Profiling { stacks: true, memory_model, ..Profiling::default() };
+            let profile =
+                Profiling { stacks: true, memory_model, transfers, ..Profiling::default() };
             form.profile = Some(placeless(profile));
         }
         Mode::Measured if is_alone => form.boots = Some(placeless(BootsForm::Number(ALONE))),
