@@ -58,6 +58,9 @@ pub struct Holder {
     /// Entries on both sides. `None` if a side has none, because a kernel thread entered its function before the phase,
     /// or if the figures are those of a part of its calls: entries are not known by call path.
     pub entries: Option<[f64; 2]>,
+    /// Instructions on both sides without loops that copy and clear memory; `None` if these have little of its change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_loops: Option<[f64; 2]>,
     /// Its share of the phase's change; above 1 if other functions offset a part of it.
     pub share: f64,
     /// Own instructions on both sides of each function in it whose instructions differ, the largest change first.

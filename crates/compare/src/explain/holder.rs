@@ -8,7 +8,7 @@ use super::held::{
     Callee, Divided, Held, Holder, Inner, KernelThread, are_alike, are_few, is_by_number, per_entry,
 };
 use super::joined::{Pairs, own_costs};
-use super::loops::is_copy_loop;
+use super::loops::{self, is_copy_loop};
 use super::moved;
 use super::offset::OwnCost;
 use super::{Contribution, Path, Paths, Section, Subject};
@@ -83,7 +83,7 @@ fn held(phase: &Phase<'_>, kernel: Call<'_, '_>) -> Held {
             own.or_else(everywhere)
         };
         let parts = inner.filter_map(of_call).collect();
-        let mut parts = each_once(joined(phase, kernel, parts));
+        let mut parts = each_once(phase, kernel, joined(phase, kernel, parts));
         parts.sort_by(|one, other| other.share.abs().total_cmp(&one.share.abs()));
         parts
     };
@@ -176,10 +176,20 @@ fn divided(parts: Vec<Holder>, kernel: Call<'_, '_>) -> Divided {
 }
 
 /// Names each function once. Calls in several places may be of one function. Figures of all its calls contain those within
-/// a caller.
-fn each_once(all: Vec<Holder>) -> Vec<Holder> {
+/// a caller, and stand for them if they changed only there, in one direction.
+fn each_once(phase: &Phase<'_>, kernel: Call<'_, '_>, all: Vec<Holder>) -> Vec<Holder> {
+    let change = |it: &Holder| it.instructions[1] - it.instructions[0];
     let mut parts = Vec::<Holder>::new();
-    for part in all {
+    for mut part in all {
+        if let Some(place) = parts.iter().position(|it| it.name == part.name) {
+            let whole = of_calls(phase, &part.name, None, kernel);
+            let others = change(&whole) - change(&part) - change(&parts[place]);
+            let is_one_way = change(&part) * change(&parts[place]) > 0.0;
+            if is_one_way && others.abs() <= NEAR * kernel.change().abs() {
+                parts.remove(place);
+                part = whole;
+            }
+        }
         if parts.iter().any(|it| it.name == part.name && it.within.is_none()) {
             continue;
         }
@@ -315,6 +325,8 @@ fn of_calls(phase: &Phase<'_>, name: &str, within: Option<&str>, kernel: Call<'_
         kernel.paths.iter().filter(|(frames, _)| calls_it(frames, within, name)).collect();
     let paths: Vec<&Path> = walked.iter().map(|(_, path)| *path).collect();
     let instructions = sums(paths.iter().copied());
+    let is_loop = |path: &&&Path| path.frames.last().is_some_and(|it| is_copy_loop(it));
+    let in_loops = sums(paths.iter().filter(is_loop).copied());
     let entries = entries(phase.section, name).filter(|_| within.is_none());
     let parts_per_entry = entries.is_some_and(|it| are_alike(it) && !are_few(it));
     let mut parts = own_costs(phase.section, &paths, phase.pairs);
@@ -323,7 +335,7 @@ fn of_calls(phase: &Phase<'_>, name: &str, within: Option<&str>, kernel: Call<'_
     }
     let change = instructions[1] - instructions[0];
     let callee = match entries {
-        None => callee(phase.section, name, change, &parts, kernel),
+        None => callee(phase.section, (name, within), change, &parts, kernel),
         Some(_) => None,
     };
     Holder {
@@ -331,6 +343,7 @@ fn of_calls(phase: &Phase<'_>, name: &str, within: Option<&str>, kernel: Call<'_
         name: name.to_owned(),
         within: within.map(str::to_owned),
         instructions,
+        without_loops: loops::others(instructions, in_loops),
         entries,
         share: change / kernel.change(),
         parts,
@@ -343,10 +356,11 @@ fn of_calls(phase: &Phase<'_>, name: &str, within: Option<&str>, kernel: Call<'_
 
 /// The function whose own instructions have the largest part of the change of `holder`; `None` if that part is below
 /// [`NOTABLE`], or only one side entered the function. A function that absorbed others is none: with what it calls, wherever
-/// that is in the `kernel`, it changed otherwise than its own instructions.
+/// that is in the `kernel`, it changed otherwise than its own instructions. Nor is one that executes elsewhere too, unless
+/// the figures of the holder are those `within` a caller, which is said: its entries are not those in the holder.
 fn callee(
     section: &Section,
-    holder: &str,
+    (holder, within): (&str, Option<&str>),
     change: f64,
     parts: &[OwnCost],
     kernel: Call<'_, '_>,
@@ -354,11 +368,14 @@ fn callee(
     let is_notable = |[base, new]: &[f64; 2]| (new - base) / change >= NOTABLE;
     let alone = parts.iter().filter(|it| it.with.is_none());
     let mut others = alone.filter(|it| it.name != holder);
-    let OwnCost { name, .. } = others.next().filter(|it| is_notable(&it.own))?;
+    let OwnCost { name, own, .. } = others.next().filter(|it| is_notable(&it.own))?;
     let function = function(section, name)?;
     let calls = function.calls.as_ref()?;
     let [before, now] = sums(kernel.paths_of(name, None));
-    let is_its = (now - before) / function.instructions.change() >= HALF;
+    let Difference { base, new, .. } = function.instructions;
+    let mut sides = own.iter().zip([base, new]);
+    let is_here = within.is_some() || sides.all(|(own, all)| *own >= (1.0 - REST) * all);
+    let is_its = is_here && (now - before) / function.instructions.change() >= HALF;
     let entries = entries(section, name).filter(|_| is_its)?;
     let Difference { base, new, .. } = calls.per_entry?;
     Some(Callee { name: name.clone(), entries, per_entry: [base, new] })
@@ -405,6 +422,7 @@ pub fn dearest(section: &Section, offset: &[[String; 2]]) -> Option<Holder> {
         inclusive: false,
         within: None,
         instructions,
+        without_loops: None,
         entries: Some(entries),
         share: own / section.totals.kernel.change(),
         parts: Vec::new(),

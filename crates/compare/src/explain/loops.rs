@@ -79,9 +79,27 @@ pub fn without_loops(
     (without.share.is_finite() && is_said).then_some(without)
 }
 
+/// Returns instructions on both sides without those of such loops. `None` if the loops have no [`LARGE`] share of their
+/// change, or there are no others.
+pub fn others(all: [f64; 2], loops: [f64; 2]) -> Option<[f64; 2]> {
+    let change = |[base, new]: [f64; 2]| new - base;
+    let others = [all[0] - loops[0], all[1] - loops[1]];
+    let is_large = change(loops).abs() >= LARGE * change(all).abs();
+    (is_large && change(loops) != 0.0 && others.iter().all(|it| *it > 0.0)).then_some(others)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Writes in 5.10 copy by a loop, and in 7.3 by `rep`, which counts once.
+    #[test]
+    fn others_are_told_apart_from_loops() {
+        assert_eq!(others([82.8, 74.5], [21.3, 0.3]), Some([61.5, 74.2]));
+        assert_eq!(others([100.0, 80.0], [10.0, 6.0]), None);
+        assert_eq!(others([100.0, 80.0], [0.0, 0.0]), None);
+        assert_eq!(others([20.0, 10.0], [20.0, 10.0]), None);
+    }
 
     #[test]
     fn a_loop_replaces_one_that_does_the_same() {

@@ -2,8 +2,6 @@
 //! which a real machine usually has fast string instructions, and waiting for locks. Kernel threads beside a phase are apart
 //! from these.
 
-use std::collections::BTreeMap;
-
 use code::{IBT, Instrumentation};
 use compare::{
     Contribution, Difference, Explanation, Headline, KernelThread, Section, Subject, is_copy_loop,
@@ -18,7 +16,7 @@ use crate::words::{self, Of};
 
 /// Most loops that copy and clear memory that are named.
 const MAX_LOOPS: usize = 2;
-/// The instructions of loops that clear and copy as much memory on both sides differ by less than this share.
+/// Loops that clear or copy as many pages on both sides differ by less than this share.
 const NOTABLE: f64 = 0.1;
 /// Least share of a change, in either direction, at which such parts are mentioned.
 const LEAST: f64 = 0.05;
@@ -130,23 +128,22 @@ fn without(
     Some(format!("{change}{words}{}", if is_luck { ", which may be luck" } else { "" }))
 }
 
-/// Says whether loops of one kind, which take as many instructions for each byte, cleared or copied more or less memory. The
-/// change of others can come from another way to do it.
-fn volume(loops: &[(&str, Difference)]) -> &'static str {
-    let mut kinds = BTreeMap::<&str, [f64; 2]>::new();
-    for (name, it) in loops {
-        // Newer kernels clear several pages by the same loop (arch/x86/lib/clear_page_64.S).
-        let kind = if *name == "__clear_pages_unrolled" { "clear_page_orig" } else { name };
-        let [base, new] = kinds.entry(kind).or_default();
-        (*base, *new) = (*base + it.base, *new + it.new);
-    }
-    let alike = kinds.values().filter(|it| !it.contains(&0.0));
-    let [base, new] = alike.fold([0.0; 2], |[base, new], it| [base + it[0], new + it[1]]);
-    match (new - base).abs() >= NOTABLE * base.max(new) {
-        true if new < base => ": they clear or copy less memory",
-        true if new > base => ": they clear or copy more memory",
-        _ => "",
-    }
+/// Loops that clear and copy whole pages, each with what it does. They take as many instructions for each page on both
+/// sides: newer kernels clear several pages by the same loop (arch/x86/lib/clear_page_64.S, copy_page_64.S).
+const OF_PAGES: [(&[&str], &str); 2] =
+    [(&["clear_page_orig", "__clear_pages_unrolled"], "clear"), (&["copy_page_regs"], "copy")];
+
+/// Says whether loops cleared or copied more or fewer pages. Other loops have no such number: what they take for a byte
+/// depends on the size.
+fn volume(loops: &[(&str, Difference)]) -> String {
+    let of = |(names, verb): &(&[&str], &str)| {
+        let own = loops.iter().filter(|(name, _)| names.contains(name));
+        let [base, new] = own.fold([0.0; 2], |[base, new], (_, it)| [base + it.base, new + it.new]);
+        let is_notable = base.min(new) > 0.0 && (new - base).abs() >= NOTABLE * base.max(new);
+        is_notable.then(|| format!("{verb} {} pages", if new < base { "fewer" } else { "more" }))
+    };
+    let said: Vec<String> = OF_PAGES.iter().filter_map(of).collect();
+    if said.is_empty() { String::new() } else { format!(": they {}", said.join(" and ")) }
 }
 
 fn without_loops(section: &Section, phase: &str) -> Option<String> {
@@ -169,7 +166,7 @@ fn without_loops(section: &Section, phase: &str) -> Option<String> {
     (is_told && (new - base).abs() >= LEAST * kernel.change().abs()).then(|| {
         format!(
             "Phase {}: loops that copy and clear memory ({names}) take {} instructions before, {} now{other}. A real \
-             machine usually does their work by fast string instructions. Without them: {without}.",
+             machine usually does long ones by fast string instructions. Without them: {without}.",
             phase_name(phase),
             words::figure(base, 0),
             words::figure(new, 0),

@@ -2,8 +2,9 @@
 
 use compare::{Divided, Headline, Holder};
 
+use super::figures;
 use crate::ascii::excerpt;
-use crate::words::{self, Of};
+use crate::words;
 
 /// A function that exceeds the change by at most this share of it has the change.
 pub const ALL: f64 = 0.1;
@@ -50,7 +51,7 @@ fn tenths(share: f64) -> f64 {
 fn amounts(it: &Headline, parts: &[Holder], rest: f64) -> String {
     let change = |it: &Holder| {
         let signed = words::signed(it.instructions[1] - it.instructions[0], 0);
-        let own = Of::Number.change(it.instructions, 2);
+        let own = figures::changed(it);
         own.map_or(signed.clone(), |own| format!("{signed} ({own})"))
     };
     let parts = parts.iter().map(|it| format!("{} {}, ", called(it), change(it)));

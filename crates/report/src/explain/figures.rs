@@ -14,8 +14,7 @@ pub fn figures(holder: &Holder, at_equal_entries: bool) -> String {
         return costs + ".";
     }
     let printed = holder.instructions.map(|it| words::figure(it, 0));
-    let change = Of::Number.change(holder.instructions, 2);
-    let change = change.filter(|it| printed[0] != printed[1] && it != "0.00 %");
+    let change = changed(holder).filter(|_| printed[0] != printed[1]);
     let change = change.map(|it| format!(" ({it})"));
     let total = sides(printed, "");
     let total = total + &change.unwrap_or_default();
@@ -38,6 +37,15 @@ pub fn figures(holder: &Holder, at_equal_entries: bool) -> String {
     let figures = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
     let moved = holder.moved.as_ref().map(|it| format!(" {}", moved(it)));
     format!("{figures}.{}", moved.unwrap_or_default())
+}
+
+/// Formats the change of a holder as a share of what it was, and without loops that copy and clear memory if these have a
+/// large part of it. `None` if it is printed as 0.
+pub fn changed(holder: &Holder) -> Option<String> {
+    let change = Of::Number.change(holder.instructions, 2).filter(|it| it != "0.00 %")?;
+    let others = holder.without_loops.and_then(|it| Of::Number.change(it, 2));
+    let others = others.map(|it| format!("; {it} without loops that copy and clear memory"));
+    Some(change + &others.unwrap_or_default())
 }
 
 /// Returns a sentence on a callee that moved from or to other callers.

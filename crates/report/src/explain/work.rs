@@ -16,6 +16,8 @@ const MOST: usize = 3;
 const LARGE: f64 = 0.05;
 /// A number that luck changes is named if it changed by at least this share, and by at least this number.
 const SCATTERED: (f64, f64) = (0.05, 100.0);
+/// A share of the change above this says nothing: the cost of a call changed as much in the other direction.
+const MOST_SHARE: f64 = 2.0;
 /// A call is what a phase does if it has at least this share of its instructions.
 const HALF: f64 = 0.5;
 
@@ -60,8 +62,11 @@ pub fn sentence(it: &Headline) -> Option<String> {
             "not the same work"
         };
         let named = other.into_iter().take(MOST).map(|asked| {
-            let share = in_percent(it.share_by_number(asked), 1);
-            format!("{} ({share} % of the change)", number(asked))
+            let share = it.share_by_number(asked);
+            match share.abs() <= MOST_SHARE {
+                true => format!("{} ({} % of the change)", number(asked), in_percent(share, 1)),
+                false => number(asked),
+            }
         });
         format!("{what}: {}", listed(&named.collect::<Vec<_>>()))
     };

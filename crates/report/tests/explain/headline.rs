@@ -18,6 +18,7 @@ fn holder(inclusive: bool, [base, new]: [f64; 2], [entries, now]: [f64; 2]) -> H
         inclusive,
         within: None,
         instructions: [base * entries, new * now],
+        without_loops: None,
         entries: Some([entries, now]),
         share: 0.99,
         parts: Vec::new(),
@@ -142,6 +143,7 @@ fn a_kernel_threads_function_has_totals() {
         inclusive: true,
         within: None,
         instructions: [345_123_456.0, 2_812_345.0],
+        without_loops: None,
         entries: None,
         share: 1.0,
         parts: vec![
@@ -238,6 +240,7 @@ fn a_change_that_divides_is_told_by_its_parts() {
         inclusive: name != "do_syscall_64",
         within: (name == "exit_mmap").then(|| "mmput".into()),
         instructions: [1000.0, 1000.0 + 300.0 * share],
+        without_loops: None,
         entries,
         share,
         parts: [["f", "g", "h"].map(|name| OwnCost {

@@ -215,6 +215,7 @@ fn functions_that_changed_stand_below_the_verdicts() {
             inclusive: true,
             within: None,
             instructions: [100.0, 250.0],
+            without_loops: None,
             entries: Some([10.0, 10.0]),
             share: 1.0,
             parts: Vec::new(),

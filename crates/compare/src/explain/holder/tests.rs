@@ -30,6 +30,7 @@ fn the_caller_of_a_moved_loop_holds_the_change() {
         inclusive: true,
         within: None,
         instructions: [1000.0, 2410.0],
+        without_loops: None,
         entries: Some([50.0, 50.0]),
         share: 1410.0 / 1411.0,
         parts: vec![part("pte", [0.0, 48.0]), part("change", [20.0, 0.2])],
@@ -181,6 +182,7 @@ fn the_function_of_a_kernel_thread_has_a_total() {
         inclusive: true,
         within: None,
         instructions: [9000.0, 2100.0],
+        without_loops: None,
         entries: None,
         share: 1.0,
         parts: vec![part("walk", [4000.0, 100.0]), part("scan", [5000.0, 2000.0])],
@@ -437,6 +439,54 @@ fn a_function_is_one_part() {
     let held = by_calls(&section, &calls);
     assert_eq!(shares(&held), (None, vec!["tear 0.62".into(), "b 0.38".into()], true));
     assert_eq!(held.divided.unwrap().elsewhere, 0.0);
+}
+
+/// Two callers of one function changed in one direction: that is one part. The third caller is a loop's.
+#[test]
+fn parts_of_one_function_in_one_direction_are_one() {
+    let boot = [executed(&[("put", "", 62, 10), ("b", "", 1, 10)])];
+    let section = all(&boot, &boot);
+    let calls = followed(&[
+        ("kernel exec put", 400.0, 740.0),
+        ("kernel exec put memset_orig", 100.0, 140.0),
+        ("kernel exit put", 300.0, 560.0),
+        ("kernel b", 100.0, 460.0),
+    ]);
+    let held = by_calls(&section, &calls);
+    assert_eq!(shares(&held), (None, vec!["put 0.64".into(), "b 0.36".into()], true));
+    let put = &held.divided.unwrap().parts[0];
+    assert_eq!((put.within.as_deref(), put.without_loops), (None, None));
+}
+
+/// Writes copy by a loop before, and by one instruction now.
+#[test]
+fn a_holder_has_its_figures_without_loops() {
+    let boot = [executed(&[("write", "", 10, 100), ("memcpy_orig", "", 10, 100)])];
+    let section = all(&boot, &boot);
+    let calls =
+        followed(&[("kernel write", 600.0, 700.0), ("kernel write memcpy_orig", 300.0, 3.0)]);
+    let holder = by_calls(&section, &calls).function.unwrap();
+    assert_eq!((&*holder.name, holder.without_loops), ("write", Some([600.0, 700.0])));
+}
+
+/// `bulk` executes in the softirq now, and did so elsewhere before: its entries are not those of the softirq.
+#[test]
+fn entries_elsewhere_are_not_named_for_a_holder() {
+    let named = |here: f64| {
+        let boot = |entries| [executed(&[("bulk", "", entries, 100 * entries), ("b", "", 1, 10)])];
+        let section = all(&boot(40), &boot(4));
+        let calls = followed(&[
+            ("kernel asm_sysvec_x handle_softirqs rcu_core free", 2000.0, 400.0),
+            ("kernel asm_sysvec_x handle_softirqs rcu_core bulk", 4000.0 - here, 400.0),
+            ("kernel b bulk", here, 0.0),
+            ("kernel b", 10.0, 10.0),
+        ]);
+        let held = by_calls(&section, &calls);
+        let holder = held.function.unwrap_or_else(|| held.divided.unwrap().parts.remove(0));
+        holder.callee.map(|it| it.name)
+    };
+    assert_eq!(named(0.0).as_deref(), Some("bulk"));
+    assert_eq!(named(500.0), None);
 }
 
 /// A few calls come from elsewhere, on one side by a function that the other does not have.
