@@ -24,7 +24,7 @@ pub const fn not_modelled(arch: Architecture) -> &'static [&'static str] {
             "TLBs",
             "memory latency",
             "contention in time between CPUs (they take turns)",
-            "fast string instructions (pages are cleared and copied by loops)",
+            "fast string instructions (loops clear and copy instead, or a rep, which counts as one)",
             "read-modify-writes that touch a page first (a read fault, then a write fault, instead of one)",
         ],
         Architecture::Arm64 => &[

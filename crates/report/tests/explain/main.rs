@@ -230,7 +230,7 @@ fn instructions_in_no_function_are_reported_as_an_error() {
 fn limits_of_exact_mode_are_printed() {
     let (explanation, paths) = explained(&kernels::old(), &kernels::new());
     let not_modelled = "caches, TLBs, memory latency, contention in time between CPUs (they take turns), \
-                        fast string instructions (pages are cleared and copied by loops), \
+                        fast string instructions (loops clear and copy instead, or a rep, which counts as one), \
                         read-modify-writes that touch a page first (a read fault, then a write fault, instead of one)";
     let text = words(&text(&explanation, None));
     for report in [&text, &report::explain_html(&explanation, &[], &paths, None, None)] {
