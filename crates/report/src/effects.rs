@@ -43,11 +43,14 @@ pub fn blocks(table: &Table, comparison: &Comparison) -> Vec<Block> {
 }
 
 /// Returns a sentence on what effects are, one for each row on those that change it, and one on unknown ones; nothing if
-/// the table's variants are not a complete matrix.
-pub fn sentences(table: &Table, comparison: &Comparison) -> Vec<String> {
+/// the table's variants are not a complete matrix. The row of the phase that is `leading` is first.
+pub fn sentences(table: &Table, comparison: &Comparison, leading: Option<&str>) -> Vec<String> {
     let Some(effects) = &table.effects else { return Vec::new() };
     let changes = |it: &&Effect| matches!(it.verdict, Verdict::Regression | Verdict::Improvement);
-    let rows = effects.effects.chunk_by(|one, other| one.row == other.row).filter_map(|row| {
+    let mut rows: Vec<&[Effect]> =
+        effects.effects.chunk_by(|one, other| one.row == other.row).collect();
+    rows.sort_by_key(|row| Some(phase_alone(&table.rows[row[0].row])) != leading);
+    let rows = rows.into_iter().filter_map(|row| {
         let said = row.iter().filter(changes).map(|it| {
             let reasons = reasons(it, effects, comparison);
             // What an interaction of two axes is names them.

@@ -60,9 +60,9 @@ const MAX_COMPARED: usize = 18;
 const MIN_COMPARED: usize = 5;
 /// Most and least lines about what the figures do not show.
 const MAX_LIMITS: usize = 14;
-const MIN_LIMITS: usize = 11;
+const MIN_LIMITS: usize = 12;
 /// Least lines about it beside the effects of a matrix.
-const MIN_LIMITS_OF_MATRIX: usize = 6;
+const MIN_LIMITS_OF_MATRIX: usize = 5;
 /// Most and least lines about the effects of the settings of a matrix.
 const MAX_EFFECTS: usize = 12;
 const MIN_EFFECTS: usize = 10;
@@ -166,7 +166,10 @@ fn written(
         pieces.push(Rows);
         // What a matrix asks.
         let metrics = comparison.tables.iter().filter(|table| table.kind == Kind::Metrics);
-        let effects = metrics.flat_map(|table| effects::sentences(table, comparison));
+        let effects = metrics.flat_map(|table| {
+            let leading = leading.as_ref().filter(|[_, workload, _]| *workload == table.workload);
+            effects::sentences(table, comparison, leading.map(|[.., phase]| &**phase))
+        });
         let effects: Vec<Block> = effects.map(sentence).collect();
         pieces.push(Sentences {
             name: "effects",
@@ -347,6 +350,11 @@ const EMULATION: &str = "QEMU translated the guest's instructions (TCG): times s
                          real machine's instructions, caches, TLBs, memory latency and distances \
                          between nodes. Counts that do not depend on time are valid.";
 
+/// Says what figures of exact mode are.
+const COUNTED: &str = "in an emulated machine without caches: instructions, not time";
+/// Says what they are, and what they are not, where the effects of a matrix need the room.
+const COUNTED_BRIEFLY: &str = "instructions in an emulated machine, not time; no caches, TLBs, latency of memory, waiting \
+                               between CPUs, or fast string instructions (loops or a rep, which counts as one)";
 /// Says what a seed and a luck floor are.
 const LUCK: &str = "each seed boots with another memory layout and timing; a change within the luck floor \
                     can come from these alone";
@@ -358,18 +366,20 @@ fn limits(comparison: &Comparison, cause: &[String]) -> Option<Vec<Note>> {
         Mode::Exact => {
             let [times, unmodelled] = exact::limits(comparison.arch);
             let is_judged = comparison.tables.iter().flat_map(|it| &it.rows).any(Row::is_judged);
-            let counted =
-                "in an emulated machine without caches: instructions, not time".to_owned();
-            let counted = if is_judged { Note::on_all("counted", counted) } else { times };
-            let notes = [counted].into_iter();
+            let is_matrix = is_matrix(comparison);
+            let first = match (is_judged, is_matrix) {
+                (false, _) => vec![times, unmodelled],
+                (true, true) => vec![Note::on_all("counted", COUNTED_BRIEFLY.to_owned())],
+                (true, false) => vec![Note::on_all("counted", COUNTED.to_owned()), unmodelled],
+            };
             let seeds = exact::seeds(comparison).into_iter().map(|note| match is_judged {
-                true => Note { text: format!("{}; {LUCK}", note.text), ..note },
-                false => note,
+                true if !is_matrix => Note { text: format!("{}; {LUCK}", note.text), ..note },
+                _ => note,
             });
             let ticks = headline::timers(cause).map(|it| Note::on_all("ticks", it.to_owned()));
-            let notes = notes.chain(exact::transfers(comparison)).chain(exact::misses(comparison));
-            let seeds = seeds.chain(exact::cautions(comparison));
-            Some(notes.chain(seeds).chain(ticks).chain([unmodelled]).collect())
+            let notes = first.into_iter().chain(ticks).chain(exact::transfers(comparison));
+            let notes = notes.chain(exact::misses(comparison)).chain(seeds);
+            Some(notes.chain(exact::cautions(comparison)).collect())
         }
         Mode::Measured if comparison.emulated => {
             Some(vec![Note::on_all("emulation", EMULATION.to_owned())])

@@ -408,8 +408,15 @@ fn commands(results: &Results<'_>, recipe: &Recipe<'_>) -> Vec<String> {
         }
     }
     let line = |(_, column, names): (_, &VariantBoots<'_>, Vec<String>)| {
+        let has_version = |command: &str| {
+            let mut versions = names.iter().map(|it| it.split(' ').next().unwrap_or_default());
+            versions.all(|it| command.contains(&format!(":{it}-")))
+        };
+        let many = names.len() > 1;
         let names = names.join(", ");
         match kernel::command(column.variant, facts(column)) {
+            // The settings of a matrix follow the kernel's version in their names.
+            Some(command) if many && has_version(&command) => command,
             Some(command) if command.len() + names.len() > MAX_BESIDE => {
                 format!("# {}\n{command}", clipped(&names, MAX_BESIDE))
             }

@@ -134,7 +134,8 @@ fn left_out(
     let [worse, better] = [Verdict::Regression, Verdict::Improvement].map(of);
     let other = match verdicts.iter().filter(|it| it.1).count() {
         0 => String::new(),
-        other => format!(", {other} of other work"),
+        1 => ", and 1 change comes with other work".to_owned(),
+        other => format!(", and {other} changes come with other work"),
     };
     match worse + better {
         0 => format!("{rows}."),
