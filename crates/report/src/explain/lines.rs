@@ -161,7 +161,29 @@ fn head(lines: &FunctionLines) -> String {
         let each = if it.entries > 0 { "an entry" } else { "a boot, without an entry" };
         format!("{figure} instructions {each} in {} ({})", excerpt(&it.name), entered(it))
     });
-    format!("{}{within}: {}.", excerpt(&lines.function), sides.join(", "))
+    let elsewhere = moved(lines).map(|it| {
+        format!(
+            " Its work may be in a function that it calls in {}: `explain` names such a one as `{} with ...`.",
+            excerpt(&it.name),
+            excerpt(&lines.function)
+        )
+    });
+    let elsewhere = elsewhere.unwrap_or_default();
+    format!("{}{within}: {}.{elsewhere}", excerpt(&lines.function), sides.join(", "))
+}
+
+/// The work of a function may have moved if one side takes so many times the instructions of the other an entry.
+const MANY: f64 = 10.0;
+
+/// Returns the side to which the work of a function may have moved out of it. `None` if both sides take about as many
+/// instructions an entry.
+fn moved(lines: &FunctionLines) -> Option<&CountedFunction> {
+    let [base, new] = &lines.sides;
+    let each = |it: &CountedFunction| it.instructions as f64 / it.entries as f64;
+    let fewer = if each(base) < each(new) { base } else { new };
+    let many = MANY * each(fewer);
+    let is_large = [base, new].iter().all(|it| it.entries > 0 && it.instructions > 0);
+    (is_large && each(base).max(each(new)) >= many).then_some(fewer)
 }
 
 /// Names the line with the largest change; `None` if none changed, or the rows are no lines.
@@ -287,6 +309,15 @@ mod tests {
             serde_json::from_str(&changed_lines_json(&[one]).unwrap()).unwrap();
         assert_eq!(json["functions"][0]["function"], "do_wp_page");
         assert_eq!(json["schema"], 1);
+    }
+
+    #[test]
+    fn work_that_moved_out_of_a_function_is_mentioned() {
+        let said = |instructions| {
+            let sides = [function("6.12", 60_000), function("newest", instructions)];
+            head(&FunctionLines { sides, ..of(true, Vec::new()) }).contains("calls in newest: ")
+        };
+        assert!(said(600) && !said(59_000) && !said(0));
     }
 
     #[test]
