@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use kernels::Cache;
 use machine::{Emulator, Engine, Vm, run_interactive};
-use model::{Boot, Experiment, Kernel, Machine, Provenance, Variant};
+use model::{Architecture, Boot, Experiment, Kernel, Machine, Provenance, Variant};
 use plan::schedule::Slot;
 
 use crate::error::{BootError, in_file};
@@ -23,6 +23,8 @@ pub struct Inspection {
     pub guest: Guest,
     /// The name of the kernel.
     pub kernel: String,
+    /// The architecture that it must have, if one was asked for.
+    pub arch: Option<Architecture>,
     /// The machine that boots it.
     pub machine: Machine,
     /// Words added to the kernel's command line.
@@ -40,6 +42,16 @@ pub enum InspectionError {
     /// The kernel or the shell is not available.
     #[error(transparent)]
     Kernel(#[from] kernels::Error),
+    /// The kernel is for another architecture.
+    #[error("{kernel} is a kernel for {}, not for {}; nothing was booted: leave out --arch", of.name(), asked.name())]
+    Architecture {
+        /// The name of the kernel.
+        kernel: String,
+        /// Its architecture.
+        of: Architecture,
+        /// The architecture that was asked for.
+        asked: Architecture,
+    },
     /// The machine could not be run.
     #[error(transparent)]
     Boot(#[from] BootError),
@@ -115,6 +127,13 @@ impl Inspection {
     fn prepare(&self, say: &dyn Fn(&str)) -> Result<Prepared, InspectionError> {
         check_memory(&self.machine.topology)?;
         let kernel = self.cache.obtain(&self.kernel, say)?;
+        if let Some(asked) = self.arch.filter(|asked| *asked != kernel.arch) {
+            return Err(InspectionError::Architecture {
+                of: kernel.arch,
+                kernel: kernel.name,
+                asked,
+            });
+        }
         let guest = self.guest.of(kernel.arch).map_err(BootError::from)?;
         let emulator = Emulator::find(kernel.arch).map_err(BootError::from)?;
         let engine = engine::choose(

@@ -149,6 +149,7 @@ impl From<boot::InspectionError> for Failure {
     fn from(error: boot::InspectionError) -> Self {
         match error {
             boot::InspectionError::Kernel(error) => error.into(),
+            boot::InspectionError::Architecture { .. } => Self::Usage(error.to_string()),
             other => Self::Host(other.to_string()),
         }
     }

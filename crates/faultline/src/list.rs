@@ -40,7 +40,10 @@ pub fn kernels(known: &[KnownKernel]) -> String {
         };
         [kernel.name.clone(), size(*bytes), day(*used), parts, short(&kernel.digest)]
     });
-    let origins = known.iter().map(|it| format!("        {}\n", escape(&it.kernel.origin)));
+    let origins = known.iter().map(|KnownKernel { kernel, .. }| {
+        let arch = kernel.arch.unless_usual().map(|it| format!("; {}", it.name()));
+        format!("        {}{}\n", escape(&kernel.origin), arch.unwrap_or_default())
+    });
     columns_above(["KERNEL", "SIZE", "LAST USED", "HAS", "DIGEST"], rows, origins)
 }
 

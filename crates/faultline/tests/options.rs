@@ -254,9 +254,10 @@ fn what_does_not_work_on_arm64_is_refused() {
     for (options, told) in [
         (
             &["--kernels", "host"][..],
-            "--kernels: `host` is not a kernel of Debian's archive for arm64",
+            "--kernels: `host` is a kernel for x86_64, but the machine is arm64",
         ),
-        (&["--kernels", "git:v6.1"], "`git:v6.1` is not a kernel of Debian's archive for arm64"),
+        (&["--kernels", "mainline:6.13"], "`mainline:6.13` is a kernel for x86_64"),
+        (&["--kernels", "git:v6.1"], "a commit needs the git repository that has it"),
         (&["--kernels", "6.12", "--accel", "kvm"], "--accel: KVM does not run arm64 machines"),
         (&["--kernels", "6.12", "--disk", "4G"], "--disk: machines for arm64 have no disks yet"),
     ] {
@@ -265,7 +266,7 @@ fn what_does_not_work_on_arm64_is_refused() {
     }
     let both = |options: &[&str]| setup.refused(&[options, &["--arch", "both"]].concat());
     for (options, told) in [
-        (&["run", "--kernels", "6.12,host"][..], "`host` is not a kernel of Debian's archive"),
+        (&["run", "--kernels", "6.12,host"][..], "`host` is a kernel for x86_64"),
         (
             &["run", "--kernels", "6.12-16k"],
             "`6.12-16k` is a kernel for arm64, but the machine is x86_64",

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use kernelfiles::config::{differences, parse};
+use model::Architecture;
 
 use crate::error::Doing;
-use crate::own::MAX_CONFIG;
-use crate::tool::STRIP;
+use crate::own::{self, MAX_CONFIG};
 use crate::{Error, arch, input};
 
 /// The lists of built-in modules, and the properties of those.
@@ -24,7 +24,8 @@ const INSTEAD: &str = "build the kernel there with `make`, or add its image alon
 pub(crate) struct BuiltKernel {
     /// The directory, as an absolute path without links.
     pub tree: PathBuf,
-    /// The `vmlinux`, or the compressed image if machines cannot boot the `vmlinux`.
+    /// The image that machines boot. For x86-64 it is the `vmlinux`, or the compressed image if machines cannot boot
+    /// the `vmlinux`.
     pub image: PathBuf,
     /// The `.config`.
     pub config: PathBuf,
@@ -49,9 +50,10 @@ impl BuiltKernel {
         if !tree.is_dir() {
             return Err(wrong("it is not a directory".into()));
         }
-        let image = image(&tree)?;
-        let lacks = |file: &str| wrong(format!("it lacks {file}: {INSTEAD}"));
         let config = tree.join(".config");
+        let arch = text(&config).ok().and_then(|text| own::architecture(&text)).unwrap_or_default();
+        let image = image(&tree, arch)?;
+        let lacks = |file: &str| wrong(format!("it lacks {file}: {INSTEAD}"));
         if !config.is_file() {
             return Err(lacks(".config"));
         }
@@ -60,7 +62,12 @@ impl BuiltKernel {
         let auto = tree.join(AUTO);
         if auto.is_file() {
             let auto = self::text(&auto)?;
-            if let Some(changed) = differences(&options, &parse(&auto)).first() {
+            // Since 5.17 texts have no quotes there.
+            let [now, then] = [&text, &auto].map(|text| {
+                let options = parse(text).into_iter();
+                options.map(|(name, value)| (name, value.trim_matches('"'))).collect()
+            });
+            if let Some(changed) = differences(&now, &then).first() {
                 let problem = format!(
                     "its .config has changed since the kernel was built: CONFIG_{} was {} and is {}; \
                      build the kernel again with `make`",
@@ -83,38 +90,40 @@ impl BuiltKernel {
     }
 }
 
-/// The image: the `vmlinux`, which names its functions, if machines can boot it.
-fn image(tree: &Path) -> Result<PathBuf, Error> {
-    let [vmlinux, compressed] = [arch::BUILT, arch::IMAGE].map(|image| tree.join(image));
-    match (vmlinux.is_file(), compressed.is_file()) {
-        (true, false) => Ok(vmlinux),
-        (true, true) => {
-            let is_bootable = |bytes: Vec<u8>| {
-                arch::image::check(&bytes).is_ok_and(|()| arch::image::has_entry(&bytes))
-            };
-            let bytes = input::read(&vmlinux, input::MAX_IMAGE);
-            Ok(if bytes.is_ok_and(is_bootable) { vmlinux } else { compressed })
-        }
-        (false, true) => Ok(compressed),
-        (false, false) => {
-            let problem = format!(
-                "it has neither {} nor {}: name the directory in which the kernel was built, or build it \
-                 there with `make`",
-                arch::BUILT,
-                arch::IMAGE
-            );
-            Err(Error::NoKernel { path: tree.to_owned(), problem })
-        }
-    }
+/// The image: the first one that machines can boot, or the last one. For x86-64 the first one is the `vmlinux`, which
+/// names its functions.
+fn image(tree: &Path, arch: Architecture) -> Result<PathBuf, Error> {
+    let images = arch::recipe(arch).images;
+    let there: Vec<PathBuf> =
+        images.iter().map(|image| tree.join(image)).filter(|image| image.is_file()).collect();
+    let is_bootable = |image: &&PathBuf| {
+        input::read(image, input::MAX_IMAGE).is_ok_and(|bytes| arch::identify(&bytes).is_ok())
+    };
+    let found = match &there[..] {
+        [_, _, ..] => there.iter().find(is_bootable),
+        _ => None,
+    };
+    found.or(there.last()).cloned().ok_or_else(|| {
+        let problem = format!(
+            "it has neither {}: name the directory in which the kernel was built, or build it there with `make`",
+            images.join(" nor ")
+        );
+        Error::NoKernel { path: tree.to_owned(), problem }
+    })
 }
 
 fn text(path: &Path) -> Result<String, Error> {
     input::read(path, MAX_CONFIG).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Makes a directory like `lib/modules/RELEASE` of the directory `output` of a build: the lists of modules, and with
-/// `files` those that were built, without debug information.
-pub(crate) fn modules(output: &Path, directory: &Path, files: bool) -> Result<(), Error> {
+/// Makes a directory like `lib/modules/RELEASE` of the directory `output` of a build for an architecture: the lists of
+/// modules, and with `files` those that were built, without debug information.
+pub(crate) fn modules(
+    output: &Path,
+    directory: &Path,
+    arch: Architecture,
+    files: bool,
+) -> Result<(), Error> {
     let kernel = directory.join("kernel");
     fs::create_dir_all(&kernel).doing("create", &kernel)?;
     for name in BUILTIN {
@@ -147,7 +156,8 @@ pub(crate) fn modules(output: &Path, directory: &Path, files: bool) -> Result<()
         copied.push(to);
     }
     if !copied.is_empty() && has_debug_information(output)? {
-        STRIP.run(STRIP.command().arg("--strip-debug").args(copied))?;
+        let strip = &arch::recipe(arch).strip;
+        strip.run(strip.command().arg("--strip-debug").args(copied))?;
     }
     let path = directory.join(ORDER);
     fs::write(&path, order).doing("write", &path)

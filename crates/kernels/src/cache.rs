@@ -53,8 +53,9 @@ use crate::assemble::{Parts, file_digest, make_plain};
 use crate::built::BuiltKernel;
 use crate::checksums;
 use crate::error::Doing;
-use crate::request::{alias, check_name, debian_version};
+use crate::request::{DEBIAN, alias, check_name, debian_version};
 use crate::running::RunningKernel;
+use crate::source::FOR_ARM64;
 use crate::{Error, Request, debian, input, mainline, record};
 
 const SCHEMA: u32 = 1;
@@ -125,6 +126,10 @@ impl Cache {
         let (version, arch) = debian_version(name);
         match self.aliases()?.get(&alias(version, arch)) {
             Some(name) => self.read(name),
+            // One that was built here, or is the user's, named with its architecture.
+            None if name == format!("{version}{FOR_ARM64}") => {
+                Ok(self.read(version)?.filter(|kernel| kernel.arch == arch))
+            }
             None => Ok(None),
         }
     }
@@ -188,6 +193,7 @@ impl Cache {
             return Ok(kernel);
         }
         let request: Request = spec.parse()?;
+        self.check_cached(spec)?;
         let _lock = self.lock(say)?;
         // Another process may have added it while this one waited.
         match self.get(spec)? {
@@ -202,6 +208,7 @@ impl Cache {
         if self.get(spec)?.is_some() {
             return Ok(false);
         }
+        self.check_cached(spec)?;
         match spec.parse()? {
             Request::Packages { files, .. } => {
                 files.iter().try_for_each(|path| input::package(path).map(drop)).map(|()| false)
@@ -209,6 +216,20 @@ impl Cache {
             Request::Directory { path, .. } => BuiltKernel::find(&path).map(|_| false),
             Request::Host { root, .. } => RunningKernel::find(&root).map(|_| false),
             Request::Debian { .. } | Request::Mainline { .. } | Request::Files(_) => Ok(true),
+        }
+    }
+
+    /// Checks that a name with an architecture is not that of a cached kernel for another one.
+    fn check_cached(&self, spec: &str) -> Result<(), Error> {
+        let name = spec.strip_suffix(FOR_ARM64).filter(|name| !name.starts_with(DEBIAN));
+        let cached = name.map(|name| self.read(name)).transpose()?.flatten();
+        match cached {
+            None => Ok(()),
+            Some(kernel) => {
+                let hint =
+                    format!("{} in the cache is one for {}", kernel.name, kernel.arch.name());
+                Err(Error::Request { text: spec.into(), hint })
+            }
         }
     }
 

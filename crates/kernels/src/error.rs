@@ -106,7 +106,7 @@ pub enum Error {
     #[error("{0}")]
     Config(String),
     /// The host lacks programs or headers that build kernels.
-    #[error("kernels cannot be built here: install {0}")]
+    #[error("kernels cannot be built here: `apt-get install {0}` installs what is missing")]
     NoBuildTools(String),
     /// Package signatures cannot be verified.
     #[error(

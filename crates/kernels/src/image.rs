@@ -1,4 +1,4 @@
-//! Reads the uncompressed image of a kernel, an ELF file.
+//! Reads the uncompressed image of a kernel, an ELF file, and the banner of any.
 
 use object::elf::SHF_ALLOC;
 use object::read::elf::ElfFile64;
@@ -12,6 +12,22 @@ const INDIFFERENT: [&str; 2] = [".notes", "__bug_table"];
 /// Whether the file is an ELF file, as `vmlinux` is.
 pub fn is_elf(file: &[u8]) -> bool {
     file.starts_with(b"\x7fELF")
+}
+
+/// What follows the first words of the kernel's banner (`init/version.c`).
+pub(crate) fn banner(uncompressed: &[u8]) -> Option<&[u8]> {
+    const WORDS: &[u8] = b"Linux version ";
+    let is_banner =
+        |window: &[u8]| window[..WORDS.len()] == *WORDS && window[WORDS.len()].is_ascii_digit();
+    let place = uncompressed.windows(WORDS.len() + 1).position(is_banner)?;
+    Some(&uncompressed[place + WORDS.len()..])
+}
+
+/// The release at the start of a text, which ends with a space or a zero.
+pub(crate) fn release(text: &[u8]) -> Option<String> {
+    let end = text.iter().take(256).position(|&byte| byte == b' ' || byte == 0)?;
+    let release = str::from_utf8(&text[..end]).ok()?;
+    (!release.is_empty()).then(|| release.to_owned())
 }
 
 /// SHA-256 of the code and data that are loaded from a `vmlinux`. Two kernels with the same digest run alike, but can

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use kernelfiles::config;
-use model::Kernel;
+use model::{Architecture, Kernel};
 use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
@@ -32,21 +32,44 @@ const EXPORTS: [&str; 2] = ["__ksymtab", "__ksymtab_gpl"];
 /// each (`include/linux/export-internal.h`).
 const EXPORT: usize = 12;
 
-/// Checks that a configuration belongs to the kernel `release`. The error says why it does not.
-pub(crate) fn check_config(text: &str, release: &str) -> Result<(), String> {
-    let head = |line: &'_ str| {
+/// The machine and the version in the first lines of a configuration.
+fn head(text: &str) -> Option<(&str, &str)> {
+    text.lines().take(8).find_map(|line| {
         let line = line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration")?;
-        line.split_once(' ').map(|(machine, version)| (machine.to_owned(), version.to_owned()))
-    };
-    let Some((machine, version)) = text.lines().take(8).find_map(head) else {
-        let head = format!("# Linux/{} VERSION Kernel Configuration", arch::CONFIGURED[0]);
+        line.split_once(' ')
+    })
+}
+
+/// The architecture that a configuration names; `None` if it names none of ours.
+pub(crate) fn architecture(config: &str) -> Option<Architecture> {
+    let (machine, _) = head(config)?;
+    let is_it = |arch: &Architecture| arch::recipe(*arch).configured.contains(&machine);
+    Architecture::ALL.iter().copied().find(is_it)
+}
+
+/// Checks that a configuration names no other architecture. The error says which one it names.
+pub(crate) fn check_architecture(config: &str, arch: Architecture) -> Result<(), String> {
+    match head(config) {
+        Some((machine, _)) if !arch::recipe(arch).configured.contains(&machine) => {
+            let machine = machine.escape_debug();
+            Err(format!(
+                "it is the configuration of a kernel for {machine}, not for {}",
+                arch.name()
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a configuration belongs to the kernel `release` for an architecture. The error says why it does not.
+pub(crate) fn check_config(text: &str, arch: Architecture, release: &str) -> Result<(), String> {
+    let Some((_, version)) = head(text) else {
+        let machine = arch::recipe(arch).configured[0];
+        let head = format!("# Linux/{machine} VERSION Kernel Configuration");
         return Err(format!("it is not a kernel's configuration: its first lines lack `{head}`"));
     };
-    if !arch::CONFIGURED.contains(&&*machine) {
-        let machine = machine.escape_debug();
-        return Err(format!("it is the configuration of a kernel for {machine}"));
-    }
-    if !is_version_of(&version, release) {
+    check_architecture(text, arch)?;
+    if !is_version_of(version, release) {
         let version = version.escape_debug();
         return Err(format!(
             "it is the configuration of Linux {version}, but the image is {release}"
@@ -84,6 +107,9 @@ pub(crate) fn check_map_of(text: &str, image: &[u8], release: &str) -> Result<()
     if image::is_elf(image) {
         return check_map(text, image, release);
     }
+    if let Ok(unpacked) = arch::arm64::image::unpack(image) {
+        return check_flat_map(text, unpacked.as_deref().unwrap_or(image), release);
+    }
     let vmlinux = arch::image::extract(image)
         .map_err(|error| format!("it cannot be checked against the image: {error}"))?;
     check_map(text, &vmlinux, release)
@@ -108,14 +134,8 @@ fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
         ));
     }
     let banner = symbols.get(BANNER).and_then(|all| all.first());
-    let expected = format!("Linux version {release} ");
-    if let Some(banner) = banner
-        && !data(vmlinux, *banner).is_some_and(|bytes| bytes.starts_with(expected.as_bytes()))
-    {
-        return Err(format!(
-            "it is the map of another build: the image does not have `{}` at {banner:x}, the map's {BANNER}",
-            expected.trim_end()
-        ));
+    if let Some(banner) = banner {
+        check_banner(*banner, data(vmlinux, *banner), release)?;
     }
     if known.is_empty() && banner.is_none() {
         return Err(format!(
@@ -123,6 +143,31 @@ fn check_map(text: &str, vmlinux: &[u8], release: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Checks that a `System.map` belongs to the kernel `release` in an `Image`, which begins at `_text`: the banner must be
+/// at its address.
+fn check_flat_map(text: &str, image: &[u8], release: &str) -> Result<(), String> {
+    let symbols = symbols(text)?;
+    let address = |name: &str| symbols.get(name).and_then(|all| all.first()).copied();
+    let Some(banner) = address(BANNER) else {
+        return Err(format!("it cannot be checked: it lacks the symbol {BANNER}"));
+    };
+    let offset =
+        address("_text").and_then(|start| usize::try_from(banner.checked_sub(start)?).ok());
+    check_banner(banner, offset.and_then(|offset| image.get(offset..)), release)
+}
+
+/// Checks that the bytes at the address of the banner are that of the kernel `release`.
+fn check_banner(address: u64, bytes: Option<&[u8]>, release: &str) -> Result<(), String> {
+    let expected = format!("Linux version {release} ");
+    match bytes.is_some_and(|bytes| bytes.starts_with(expected.as_bytes())) {
+        true => Ok(()),
+        false => Err(format!(
+            "it is the map of another build: the image does not have `{}` at {address:x}, the map's {BANNER}",
+            expected.trim_end()
+        )),
+    }
 }
 
 /// Parses a `System.map`: lines of an address, a letter and a name.

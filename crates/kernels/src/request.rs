@@ -9,6 +9,7 @@ use model::Architecture;
 
 use crate::debian::NEWEST_KERNEL;
 use crate::mainline::{self, MAINLINE};
+use crate::source::FOR_ARM64;
 use crate::unpack::is_package;
 use crate::{Error, Source, debian};
 
@@ -18,8 +19,6 @@ pub(crate) const DEBIAN: &str = "debian:";
 const HOST: &str = "host";
 /// Prefix of the path of a directory in which a kernel was built.
 const DIRECTORY: &str = "dir:";
-/// The end of the name of a Debian kernel for arm64.
-const FOR_ARM64: &str = "@arm64";
 
 /// The kernel to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +68,7 @@ pub enum Request {
 /// The files of a user's kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The `bzImage`, or a `vmlinux` with PVH entry.
+    /// The `bzImage`, or a `vmlinux` with PVH entry; for arm64 the `Image` or `Image.gz`.
     pub image: PathBuf,
     /// Its `lib/modules/RELEASE`, which contains `kernel/`.
     pub modules: Option<PathBuf>,
@@ -150,10 +149,8 @@ pub(crate) fn alias(version: &str, arch: Architecture) -> String {
 
 /// The name that means the same kernel without the word for its architecture.
 pub fn without_architecture(kernel: &str) -> &str {
-    match kernel.parse() {
-        Ok(Request::Debian { .. }) => kernel.strip_suffix(FOR_ARM64).unwrap_or(kernel),
-        _ => kernel,
-    }
+    let is_of_both = matches!(kernel.parse(), Ok(Request::Debian { .. })) || Source::is(kernel);
+    kernel.strip_suffix(FOR_ARM64).filter(|_| is_of_both).unwrap_or(kernel)
 }
 
 /// Whether a name is a mistyped `newest`.
@@ -163,22 +160,33 @@ fn is_near_newest(text: &str) -> bool {
 }
 
 impl Request {
-    /// The architecture of the kernel that a name means.
+    /// The architecture of the kernel that a name means. A name that does not tell means x86-64.
     pub fn architecture(kernel: &str) -> Architecture {
         match kernel.parse() {
             Ok(Self::Debian { arch, .. }) => arch,
+            _ if Source::is(kernel) && kernel.ends_with(FOR_ARM64) => Architecture::Arm64,
             _ => Architecture::X86_64,
         }
     }
 
-    /// The name of the same kernel for arm64. `None` if it is no kernel of Debian's archive, or a release of another
-    /// architecture.
-    pub fn for_arm64(kernel: &str) -> Option<String> {
-        let Ok(Self::Debian { version, arch, .. }) = kernel.parse() else { return None };
-        match debian::architecture(&version) {
-            _ if arch == Architecture::Arm64 => Some(kernel.to_owned()),
-            None => Some(format!("{kernel}{FOR_ARM64}")),
-            Some(_) => None,
+    /// The name by which a kernel is asked for on a machine of an architecture. Only the files of the user's kernels tell
+    /// for which one they are. `None` if the name means a kernel for another architecture.
+    pub fn for_architecture(kernel: &str, arch: Architecture) -> Option<String> {
+        let own = Self::architecture(kernel);
+        let named = || Some(kernel.to_owned());
+        match (kernel.parse(), arch) {
+            _ if own == arch => named(),
+            (Ok(Self::Debian { version, .. }), Architecture::Arm64) => {
+                let is_any = debian::architecture(&version).is_none();
+                is_any.then(|| format!("{kernel}{FOR_ARM64}"))
+            }
+            (Err(_), Architecture::Arm64) if Source::is(kernel) => {
+                Some(format!("{kernel}{FOR_ARM64}"))
+            }
+            (Ok(Self::Directory { .. } | Self::Packages { .. }) | Err(_), Architecture::Arm64) => {
+                named()
+            }
+            _ => None,
         }
     }
 
@@ -207,7 +215,8 @@ impl Request {
 /// The name of a kernel or a source, with each path in it changed by `change`.
 pub fn with_paths(kernel: &str, change: &dyn Fn(&Path) -> PathBuf) -> String {
     if let Ok(Source::Path(path)) = kernel.parse() {
-        return format!("src:{}", change(&path).display());
+        let arch = &kernel[without_architecture(kernel).len()..];
+        return format!("src:{}{arch}", change(&path).display());
     }
     match kernel.parse() {
         Ok(Request::Packages { files, .. }) => {
@@ -329,15 +338,23 @@ mod tests {
             ("6.1.0-56-cloud-arm64", Some("6.1.0-56-cloud-arm64")),
             ("6.12-16k", Some("6.12-16k")),
             ("6.1.0-56-cloud-amd64", None),
+            ("git:v6.12", Some("git:v6.12@arm64")),
+            ("src:/x@arm64", Some("src:/x@arm64")),
             ("host", None),
-            ("dir:/x", None),
-            ("mine", None),
+            ("mainline:6.13", None),
+            ("dir:/x", Some("dir:/x")),
+            ("mine", Some("mine")),
         ] {
-            assert_eq!(Request::for_arm64(kernel).as_deref(), name, "{kernel}");
+            let arm64 = Request::for_architecture(kernel, Architecture::Arm64);
+            assert_eq!(arm64.as_deref(), name, "{kernel}");
+            let is_arm64 = Request::architecture(kernel) == Architecture::Arm64;
+            let x86 = Request::for_architecture(kernel, Architecture::X86_64);
+            assert_eq!(x86.as_deref(), (!is_arm64).then_some(kernel), "{kernel}");
         }
         assert_eq!(Request::architecture("dir:x@arm64"), Architecture::X86_64);
         assert_eq!(without_architecture("debian:6.1@arm64"), "debian:6.1");
         assert_eq!(without_architecture("dir:x@arm64"), "dir:x@arm64");
+        assert_eq!(without_architecture("git:x@arm64"), "git:x");
         assert_eq!(alias("6.1", Architecture::Arm64), "debian:6.1@arm64");
     }
 
@@ -348,6 +365,7 @@ mod tests {
             ("dir:linux", "dir:/x/linux"),
             ("dir:/linux", "dir:/linux"),
             ("src:a b.tar.xz", "src:/x/a b.tar.xz"),
+            ("src:a@arm64", "src:/x/a@arm64"),
             ("a.deb", "/x/a.deb"),
             ("a.deb+/b.deb", "/x/a.deb+/b.deb"),
             ("debian:6.1", "debian:6.1"),

@@ -18,6 +18,9 @@ use std::time::Duration;
 use crate::Error;
 use crate::debian::NEWEST_KERNEL;
 
+/// The end of the name of a source, or of a kernel of Debian, that is for arm64.
+pub(crate) const FOR_ARM64: &str = "@arm64";
+
 /// A source of a kernel, as it is named in place of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -34,7 +37,9 @@ pub enum Source {
 impl FromStr for Source {
     type Err = Error;
 
+    /// Parses the name of a source. An architecture at its end is that of the kernel, not of the source.
     fn from_str(text: &str) -> Result<Self, Error> {
+        let text = text.strip_suffix(FOR_ARM64).unwrap_or(text);
         let wrong = || Error::Request {
             text: text.into(),
             hint: "a source is git:COMMIT, worktree, src:PATH or debian-source:VERSION".into(),
@@ -162,10 +167,16 @@ mod tests {
             ("worktree", Source::Worktree),
             ("src:~/linux", Source::Path("~/linux".into())),
             ("debian-source:6.12", Source::Debian("6.12".into())),
+            ("git:HEAD@arm64", Source::Commit("HEAD".into())),
+            ("worktree@arm64", Source::Worktree),
+            ("src:a@arm64", Source::Path("a".into())),
         ] {
             assert_eq!(text.parse::<Source>().unwrap(), source);
         }
-        for text in ["6.12", "debian:6.12", "git:", "src:", "debian-source:", "worktree:", "git"] {
+        for text in [
+            "6.12", "debian:6.12", "git:", "src:", "debian-source:", "worktree:", "git",
+            "git:@arm64",
+        ] {
             assert!(!Source::is(text), "{text}");
         }
     }

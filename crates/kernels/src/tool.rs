@@ -27,7 +27,6 @@ pub(crate) const DPKG_DEB: Tool = Tool { name: "dpkg-deb", hint: "install the pa
 pub(crate) const GCC: Tool = Tool { name: "gcc", hint: "install the package gcc" };
 pub(crate) const CLANG: Tool =
     Tool { name: "clang", hint: "install the packages clang, lld and llvm" };
-pub(crate) const STRIP: Tool = Tool { name: "strip", hint: "install the package binutils" };
 pub(crate) const MAKE: Tool = Tool { name: "make", hint: "install the package make" };
 pub(crate) const GIT: Tool = Tool { name: "git", hint: "install the package git" };
 pub(crate) const DEPMOD: Tool = Tool { name: "depmod", hint: "install the package kmod" };

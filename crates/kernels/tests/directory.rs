@@ -5,10 +5,10 @@ mod fixture;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fixture::{Bench, bzimage, exporting, gzip, vmlinux, write};
+use fixture::{ARM64_BANNER, Bench, arm64_image, bzimage, exporting, gzip, vmlinux, write};
 use kernels::out_of_tree::Source;
 use kernels::{Error, Request};
-use model::Kernel;
+use model::{Architecture, Kernel};
 
 const RELEASE: &str = "6.12.1-mine";
 /// The address of an exported function in the fixture.
@@ -226,4 +226,46 @@ fn parts_that_a_kernel_does_not_need_may_be_missing() {
     let kernel = bench.obtain().unwrap();
     assert!(kernels::modules::choose(&kernel, &["ext4"]).unwrap().is_empty());
     assert_eq!(kernel.headers, None);
+}
+
+#[test]
+fn a_kernel_built_for_arm64_is_taken() {
+    let bench = Bench::new();
+    let config = CONFIG.replace("x86", "arm64");
+    let map = |banner: usize| {
+        format!("ffff800080000000 T _text\n{:x} R linux_banner\n", 0xffff_8000_8000_0000 + banner)
+    };
+    bench.build();
+    for left in ["vmlinux", "arch/x86/boot/bzImage"] {
+        fs::remove_file(bench.tree().join(left)).unwrap();
+    }
+    bench.put(".config", &config);
+    // As Linux 5.17 and newer have it.
+    let auto = config.lines().skip(1).collect::<Vec<_>>().join("\n").replace('"', "");
+    bench.put("include/config/auto.conf", auto);
+    bench.put("System.map", map(ARM64_BANNER));
+    let images = "arch/arm64/boot/Image nor arch/arm64/boot/Image.gz";
+    assert!(bench.refused().starts_with(&format!(": it has neither {images}: ")));
+    bench.put("arch/arm64/boot/Image.gz", gzip(&arm64_image(RELEASE)));
+    bench.put("System.map", map(ARM64_BANNER + 8));
+    assert!(bench.refused().contains("it is the map of another build"));
+    bench.put("System.map", map(ARM64_BANNER));
+    let packed = bench.obtain().unwrap();
+    assert_eq!((packed.arch, &*packed.release), (Architecture::Arm64, RELEASE));
+    assert!(packed.headers.is_none() && packed.modules.is_some() && packed.map.is_some());
+    // Machines boot the unpacked image.
+    bench.put("arch/arm64/boot/Image", arm64_image(RELEASE));
+    let plain = bench.obtain().unwrap();
+    assert_ne!(plain.name, packed.name);
+    let unpacked = |kernel: &Kernel| fs::read(kernel.vmlinux.as_ref().unwrap()).unwrap();
+    assert_eq!(unpacked(&packed), unpacked(&plain));
+    // Its name in the cache can tell the architecture, but no other one.
+    assert_eq!(bench.cache.get(&format!("{}@arm64", plain.name)).unwrap().as_ref(), Some(&plain));
+    bench.build();
+    let x86 = bench.obtain().unwrap();
+    assert_eq!(x86.arch, Architecture::X86_64);
+    let other = format!("{}@arm64", x86.name);
+    assert_eq!(bench.cache.get(&other).unwrap(), None);
+    let told = bench.cache.obtain(&other, &|_| ()).unwrap_err().to_string();
+    assert!(told.ends_with("in the cache is one for x86_64"), "{told}");
 }

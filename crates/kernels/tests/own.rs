@@ -8,10 +8,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixture::{Bench, bzimage, exporting, gzip, kernel, vmlinux, write};
+use fixture::{Bench, arm64_image, bzimage, exporting, gzip, kernel, vmlinux, write};
 use kernels::out_of_tree::Source;
 use kernels::{Error, Files, Request};
-use model::Kernel;
+use model::{Architecture, Kernel};
 
 const RELEASE: &str = "6.12.1-mine";
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
@@ -197,7 +197,7 @@ fn a_configuration_of_another_kernel_is_an_error() {
         assert_eq!(refused(&CONFIG.replace("6.12.1", version)), expected);
     }
     let error = refused(&CONFIG.replace("Linux/x86", "Linux/arm64"));
-    assert_eq!(error, "it is the configuration of a kernel for arm64");
+    assert_eq!(error, "it is the configuration of a kernel for arm64, not for x86_64");
     assert!(refused(&CONFIG.replace("-mine", "-yours")).contains("CONFIG_LOCALVERSION=\"-yours\""));
     for none in ["", "CONFIG_NUMA=y\n", "\u{0}\u{1}", "# Linux/x86 6.12.1 Kernel"] {
         assert!(refused(none).starts_with("it is not a kernel's configuration"), "{none}");
@@ -268,6 +268,22 @@ fn modules_of_another_kernel_are_errors() {
 }
 
 #[test]
+fn an_image_for_arm64_is_taken_without_headers() {
+    let bench = Bench::new();
+    let image = bench.file("Image", arm64_image(RELEASE));
+    let config = Some(bench.file("config", CONFIG));
+    let files = Files { image, ..Files::default() };
+    let told = bench.refused(Files { config, ..files.clone() });
+    assert!(told.ends_with("it is the configuration of a kernel for x86, not for arm64"), "{told}");
+    let headers = Some(bench.headers(RELEASE));
+    let told = bench.refused(Files { headers, ..files.clone() });
+    assert!(told.contains("headers build our modules, which arm64 does not have yet"), "{told}");
+    let config = Some(bench.file("config", CONFIG.replace("x86", "arm64")));
+    let kernel = bench.add(Files { config, ..files }).unwrap();
+    assert_eq!((kernel.arch, &*kernel.release), (Architecture::Arm64, RELEASE));
+}
+
+#[test]
 fn images_that_cannot_be_booted_are_errors() {
     let bench = Bench::new();
     let refused = |bytes: &[u8]| bench.refused_image(bytes);
@@ -288,7 +304,7 @@ fn images_that_cannot_be_booted_are_errors() {
     };
     assert!(changed(3 * 512 + 30, &[0xff; 8]).starts_with("its packed kernel is damaged"));
     assert!(changed(0x236, &[0, 0]).starts_with("it is a kernel for 32-bit x86"));
-    assert!(changed(0x38, b"ARM\x64").starts_with("it is a kernel for arm64"));
+    assert!(changed(0x38, b"RSC\x05").starts_with("it is a kernel for RISC-V"));
     assert!(changed(0x1f1, &[200]).starts_with("it is truncated"));
     assert!(changed(0x1f4, &[0xff; 4]).starts_with("it is truncated"));
     assert!(changed(0x248, &[0xff; 8]).starts_with("it is truncated"));
@@ -300,7 +316,9 @@ fn images_that_cannot_be_booted_are_errors() {
     elf[16] = 1;
     assert!(refused(&elf).ends_with(hint));
     elf[18] = 183;
-    assert!(refused(&elf).contains("another machine (number 183 in ELF)"));
+    assert!(refused(&elf).starts_with("it is the vmlinux of an arm64 kernel: use the Image"));
+    elf[18] = 243;
+    assert!(refused(&elf).contains("another machine (number 243 in ELF)"));
     assert!(refused(&elf[..40]).ends_with(hint));
 }
 

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use boot::out_of_tree::OutOfTree;
+use boot::out_of_tree::{self, OutOfTree};
 use boot::{BootError, check_memory};
 use kernels::Source;
 use machine::Emulator;
-use model::{Architecture, Experiment, Kernel, Machine, PerfEvent};
+use model::{Architecture, Experiment, Kernel, Machine, PerfEvent, WorkloadUse};
 use plan::Request;
 use plan::form::near;
 
@@ -72,6 +72,14 @@ impl Lab {
             }
             self.guest.of(arch).map_err(BootError::from)?;
             Emulator::find(arch)?;
+            let has_ours = |used: &&WorkloadUse| {
+                out_of_tree::of_kernel(used).count() < used.manifest.modules.len()
+            };
+            if let Some(used) = request.experiment.workloads.iter().find(has_ours) {
+                let workload = used.manifest.name.clone();
+                let why = "its module is built for x86_64 kernels so far".into();
+                return Err(RunError::Unsupported { workload, why });
+            }
         }
         for variant in &request.experiment.variants {
             let name = &variant.kernel.name;

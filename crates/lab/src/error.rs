@@ -60,7 +60,8 @@ pub enum RunError {
     },
     /// A kernel is for another architecture than the machine.
     #[error(
-        "{kernel} is a kernel for {}, but the machine is {}; nothing was booted", of.name(), machine.name()
+        "{kernel} is a kernel for {of}, but the machine is {machine}; nothing was booted: set `arch` of the machine (--arch {of})",
+        of = of.name(), machine = machine.name()
     )]
     Architecture {
         /// The name of the kernel.

@@ -83,7 +83,8 @@ impl Lab {
                 let (name, why) = (&variant.kernel.name, unbuilt.problem());
                 say(&format!("{} {why}", variant.name));
                 let digest = digest(format!("{name} {why}").as_bytes());
-                let kernel = Kernel { name: name.clone(), digest, ..Kernel::default() };
+                let arch = build.arch;
+                let kernel = Kernel { name: name.clone(), arch, digest, ..Kernel::default() };
                 Obtained { kernel, unbuilt: Some(unbuilt) }
             }
         })
@@ -106,7 +107,7 @@ fn check_architecture(kernel: &Kernel, machine: Architecture) -> Result<(), RunE
 pub fn complete(experiment: &Experiment, variant: &Variant, build: &Build) -> Build {
     Build {
         modules: needs(experiment, variant),
-        headers: !out_of_tree::sources(experiment).is_empty(),
+        headers: build.arch.is_usual() && !out_of_tree::sources(experiment).is_empty(),
         ..build.clone()
     }
 }

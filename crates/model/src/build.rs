@@ -7,10 +7,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Architecture;
+
 /// The changes to a source before it is built, and the way in which it is built. The source itself is named like a
 /// kernel, such as `git:v6.12`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Build {
+    /// The architecture that the kernel is for.
+    pub arch: Architecture,
     /// The git repository of commits and of the working tree.
     pub tree: Option<PathBuf>,
     /// Commits to revert, in order.

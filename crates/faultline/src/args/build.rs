@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use kernels::Request;
+use kernels::{Request, Source};
 use model::{Build, Compiler};
 
 /// How kernels are built from source.
@@ -75,7 +75,7 @@ impl BuildArgs {
 
     /// The full name of a kernel: with a tree, a name without a colon means a commit.
     pub fn full_name(&self, kernel: &str) -> String {
-        let is_other = kernel.contains(':') || kernel == "worktree" || Request::is_place(kernel);
+        let is_other = kernel.contains(':') || Source::is(kernel) || Request::is_place(kernel);
         match self.tree.is_some() && !is_other {
             true => format!("git:{kernel}"),
             false => kernel.to_owned(),

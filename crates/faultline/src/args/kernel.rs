@@ -64,7 +64,7 @@ Kernels, as `kernel add`, `run`, `try`, other commands and experiment files name
                        and headers are copied, and nothing is built
   host                 kernel that this host runs, from /boot and /lib/modules
   git:COMMIT, worktree, src:PATH, debian-source:6.12
-                       source, which is built";
+                       source, which is built; also git:COMMIT@arm64";
 
 #[derive(Debug, Args)]
 #[command(after_help = KERNELS)]
@@ -75,7 +75,7 @@ pub struct KernelAddArgs {
     /// Search only this suite of Debian, such as trixie-backports
     #[arg(long, conflicts_with = "image")]
     pub suite: Option<String>,
-    /// A kernel image of your own: bzImage, or a vmlinux with PVH entry (CONFIG_PVH)
+    /// A kernel image of your own: bzImage, or a vmlinux with PVH entry (CONFIG_PVH); for arm64 Image or Image.gz
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Its modules: the directory lib/modules/RELEASE

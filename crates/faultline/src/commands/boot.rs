@@ -29,12 +29,13 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let accel = accel.map(Accel::from).unwrap_or_default();
     let machine = Machine { accel, ..Machine::new(topology) };
-    let kernel = kernel(args)?;
+    let (kernel, arch) = kernel(args)?;
     let directory = tempfile::tempdir()?;
     let inspection = Inspection {
         cache: Cache::open()?,
         guest: Guest::find()?,
         kernel,
+        arch,
         machine,
         cmdline: args.cmdline.clone(),
         directory: directory.path().to_owned(),
@@ -48,8 +49,8 @@ pub fn boot(args: &BootArgs) -> Result<ExitCode, Failure> {
     Ok(if boot.outcome.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
 }
 
-/// The kernel, by a name that says its architecture.
-fn kernel(args: &BootArgs) -> Result<String, Failure> {
+/// The kernel, and the architecture that it must have.
+fn kernel(args: &BootArgs) -> Result<(String, Option<Architecture>), Failure> {
     let name = &args.kernel;
     let refused = |problem: &str| Failure::Usage(format!("--arch: `{name}` {problem}"));
     if matches!(args.machine.arch, Some(ArchArg::Both)) {
@@ -62,13 +63,9 @@ fn kernel(args: &BootArgs) -> Result<String, Failure> {
             "--accel: KVM does not run arm64 machines: leave it out".into(),
         ));
     }
-    match asked {
-        Some(Architecture::Arm64) => Request::for_arm64(name).ok_or_else(|| {
-            refused("is not a kernel of Debian's archive for arm64: name a version such as 6.12")
-        }),
-        Some(arch) if arch != Request::architecture(name) => {
-            Err(refused("is a kernel for arm64, not x86_64"))
-        }
-        _ => Ok(name.clone()),
-    }
+    let Some(named) = Request::for_architecture(name, arch) else {
+        let own = Request::architecture(name).name();
+        return Err(refused(&format!("is a kernel for {own}, not for {}", arch.name())));
+    };
+    Ok((named, asked))
 }

@@ -3,7 +3,7 @@
 use std::process::{ExitCode, exit};
 
 use kernels::{Cache, Files, Prune, Request, Source};
-use model::{Architecture, Kernel};
+use model::{Architecture, Build, Kernel};
 use report::escape;
 
 use super::build::NO_SOURCE;
@@ -42,7 +42,8 @@ fn add(cache: &Cache, args: KernelAddArgs) -> Result<(), Failure> {
                 "--name does not work with sources, whose kernels are named by their digest";
             return Err(Failure::Usage(message.into()));
         }
-        let built = cache.build(&source, &args.build.changed(), &say)?;
+        let build = Build { arch: Request::architecture(&named), ..args.build.changed() };
+        let built = cache.build(&source, &build, &say)?;
         let kernel = built.map_err(|unbuilt| {
             unbuilt.output().lines().for_each(say);
             Failure::Usage(format!("{}: {}", escape(&named), escape(unbuilt.problem())))

@@ -1,8 +1,7 @@
 //! `faultline try --split`: builds each kernel's source with the other one's configuration, to tell what of a change
 //! comes from the source and what from the configuration and the compiler.
 
-use kernels::{Request, Source};
-use model::Architecture;
+use kernels::{Request, Source, without_architecture};
 use plan::file::{BuildForm, Input, VariantForm, default_names, placeless};
 
 use compare::BUILT_AS;
@@ -52,11 +51,7 @@ impl Origin {
             return Ok(Self { source: kernel.to_owned(), config: None });
         }
         let series = match kernel.parse() {
-            Ok(Request::Debian { version, arch: Architecture::X86_64, suite: None })
-                if is_series(&version) =>
-            {
-                version
-            }
+            Ok(Request::Debian { version, suite: None, .. }) if is_series(&version) => version,
             _ => {
                 return Err(Failure::Usage(format!(
                     "--split needs the source of `{kernel}`: name a series of Debian's kernels such as 6.12, newest, or \
@@ -66,7 +61,8 @@ impl Origin {
         };
         // Drivers do not matter here, and take most of the time of a build.
         let config = Some(format!("debian:{series}+vm"));
-        Ok(Self { source: format!("debian-source:{series}"), config })
+        let arch = &kernel[without_architecture(kernel).len()..];
+        Ok(Self { source: format!("debian-source:{series}{arch}"), config })
     }
 }
 
@@ -110,6 +106,9 @@ mod tests {
                 owned("debian-source:6.1", "6.1 as v6.12", None),
             ]
         );
+        let [of_arm64, _] = &split(["6.1@arm64", "6.12@arm64"]).unwrap()[..] else { panic!() };
+        let expected = owned("debian-source:6.12@arm64", "6.12 as 6.1", Some("debian:6.1+vm"));
+        assert_eq!(*of_arm64, expected);
     }
 
     #[test]

@@ -18,7 +18,7 @@ fn protecting(cpus: u32, nodes: u32, seeds: u32, profile: &str) -> String {
 }
 
 /// Whether the guest's programs for arm64 are built. Says so if they are not.
-fn can_boot() -> bool {
+pub fn can_boot() -> bool {
     let guest = std::env::var_os("FAULTLINE_GUEST").unwrap();
     let is_built = Path::new(&guest).join("arm64/agent").is_file();
     if !is_built {

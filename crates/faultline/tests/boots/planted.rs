@@ -9,6 +9,7 @@ use kernels::Cache;
 use model::{Boot, Build, ENTRIES, LOADS, Place, Privilege, STORES};
 use serde_json::Value;
 
+use crate::arm64::can_boot;
 use crate::balancing::growth;
 use crate::common::{Bench, experiment, quoted};
 
@@ -51,6 +52,15 @@ const WALK: Planted = Planted {
     count: 64,
     loads: 64,
     error: 0.05,
+};
+
+const TEN: Planted = Planted {
+    kernel: "ten",
+    function: "page_add_new_anon_rmap",
+    instruction: "nop",
+    count: 10,
+    loads: 0,
+    error: 0.0,
 };
 
 /// Pages of one size only, and programs that mostly cause faults.
@@ -111,6 +121,25 @@ fn exact_mode_finds_planted_instructions() {
         accesses_as_planted(&boots, &planted);
         assert_eq!(verdict(&compared, planted.kernel), "regression", "{}", planted.kernel);
     }
+}
+
+#[test]
+#[ignore = "takes minutes: `make check-long` runs it"]
+fn exact_mode_finds_planted_instructions_on_arm64() {
+    if !can_boot() {
+        return;
+    }
+    let bench = Bench::new();
+    let variants = [BASE, TEN.kernel].map(|kernel| variant(kernel, FAULTS));
+    bench
+        .run(&format!(
+            "name = \"planted\"\nmode = \"exact\"\nseeds = 5\n\
+             [machine]\narch = \"arm64\"\ncpus = 2\nmemory = \"512M\"\nnodes = 2\n{}{WORKLOAD}",
+            variants.concat()
+        ))
+        .expect(0);
+    let explained = bench.json(&["explain", BASE, TEN.kernel]);
+    is_explained(&explained["all"], &TEN);
 }
 
 #[test]

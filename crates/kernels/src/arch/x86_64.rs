@@ -2,6 +2,9 @@
 
 pub mod image;
 
+use super::Recipe;
+use crate::tool::Tool;
+
 /// Debian's name of the architecture.
 pub const DEBIAN: &str = "amd64";
 /// The kernel's function that switches tasks (`arch/x86/entry/entry_64.S`).
@@ -10,13 +13,19 @@ pub const SWITCH: &str = "__switch_to_asm";
 pub(crate) const SOURCE: &str = "arch/x86";
 /// The script by which modules are linked, if the architecture has one.
 pub(crate) const MODULE_SCRIPT: &str = "arch/x86/module.lds";
-/// The names of the architecture in configurations. The first one is usual.
-pub(crate) const CONFIGURED: [&str; 2] = ["x86", "x86_64"];
-/// The small configuration for VMs.
-pub(crate) const SMALL: &str = include_str!("x86_64/vm.config");
-/// The target of `make` that machines can boot.
-pub(crate) const BUILT: &str = "vmlinux";
 /// The name of the compressed image in a kernel's build.
 pub(crate) const COMPRESSED: &str = "bzImage";
-/// The compressed image in the directory of a build.
-pub(crate) const IMAGE: &str = "arch/x86/boot/bzImage";
+
+/// How kernels are built.
+pub(crate) const RECIPE: Recipe = Recipe {
+    small: include_str!("x86_64/vm.config"),
+    configured: &["x86", "x86_64"],
+    target: "vmlinux",
+    images: &["vmlinux", "arch/x86/boot/bzImage"],
+    output: "output",
+    make: None,
+    prefix: "",
+    package: "gcc",
+    strip: Tool { name: "strip", hint: "install the package binutils" },
+    text: 0xffff_ffff_8100_0000,
+};

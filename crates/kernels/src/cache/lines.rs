@@ -97,11 +97,12 @@ impl Cache {
             ));
         };
         let base = Some(fs::read_to_string(config).doing("read", config)?);
-        let requested = Requested { base, ..Requested::default() };
+        let requested = Requested { arch: kernel.arch, base, ..Requested::default() };
         let inputs = self.inputs(kernel)?.unwrap_or_default();
         let names = functions.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
         say(&format!("Compiling what defines {names} in {} with line tables", kernel.name));
-        let workshop = self.workshop((&repository, &source.tree), &compiler, &lock, say)?;
+        let by = (&compiler, kernel.arch);
+        let workshop = self.workshop((&repository, &source.tree), by, &lock, say)?;
         let mut defining = definitions(&workshop.source, &inputs, functions)?;
         let objects = defining.values().flatten().cloned().collect();
         if let Err(unbuilt) = workshop.build_objects(&requested, &objects)? {

@@ -58,12 +58,13 @@ impl Cache {
     /// Begins with a kernel's image, which is checked.
     pub(super) fn gather(&self, image: &Path) -> Result<Gathered, Error> {
         let bytes = input::read(image, input::MAX_IMAGE)?;
-        arch::image::check(&bytes).map_err(|error| wrong(image, error.to_string()))?;
-        let release = arch::image::release(&bytes)
-            .ok_or_else(|| wrong(image, "it does not contain its release".into()))?;
+        let (arch, release) = arch::identify(&bytes).map_err(|problem| wrong(image, problem))?;
+        let release =
+            release.ok_or_else(|| wrong(image, "it does not contain its release".into()))?;
         check_name(&release)?;
         let stage = self.stage()?;
-        let parts = Parts { image: stage.path().join("image"), release, ..Parts::default() };
+        let image = stage.path().join("image");
+        let parts = Parts { image, arch, release, ..Parts::default() };
         Ok(Gathered { stage, parts, image: bytes })
     }
 
@@ -98,7 +99,9 @@ impl Gathered {
     /// Adds the configuration.
     pub fn config(&mut self, path: &Path) -> Result<(), Error> {
         let text = config_text(&input::read(path, MAX_CONFIG)?)
-            .and_then(|text| own::check_config(&text, &self.parts.release).map(|()| text))
+            .and_then(|text| {
+                own::check_config(&text, self.parts.arch, &self.parts.release).map(|()| text)
+            })
             .map_err(|problem| wrong(path, problem))?;
         self.parts.config = Some(self.give(CONFIG, &text)?);
         Ok(())
@@ -128,7 +131,7 @@ impl Gathered {
     /// Adds the modules in the directory of a build, with `files` not only their lists.
     pub fn built_modules(&mut self, tree: &Path, files: bool) -> Result<(), Error> {
         let to = self.stage.path().join(MODULES);
-        built::modules(tree, &to, files)?;
+        built::modules(tree, &to, self.parts.arch, files)?;
         own::check_modules(&to, &self.parts.release)?;
         self.given_modules(to)
     }
@@ -141,6 +144,11 @@ impl Gathered {
 
     /// Adds the headers, and their configuration if there is no other.
     pub fn headers(&mut self, from: &Path) -> Result<(), Error> {
+        if !self.parts.arch.is_usual() {
+            let problem =
+                "headers build our modules, which arm64 does not have yet: leave them out";
+            return Err(wrong(from, problem.into()));
+        }
         let to = self.stage.path().join(HEADERS);
         let sum = headers::keep(from, Path::new("/"), &to, &self.parts.release)?;
         let built = to.join(".config");
@@ -161,8 +169,11 @@ impl Gathered {
         Ok(())
     }
 
-    /// Adds the headers if modules can be built with them. Otherwise `say` gets the reason.
+    /// Adds the headers if our modules can be built with them. Otherwise `say` gets the reason.
     pub fn headers_if_whole(&mut self, from: &Path, say: &dyn Fn(&str)) -> Result<(), Error> {
+        if !self.parts.arch.is_usual() {
+            return Ok(());
+        }
         match headers::missing(from, Path::new("/"))? {
             None => self.headers(from)?,
             Some(missing) => say(&format!(

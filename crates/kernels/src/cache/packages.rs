@@ -1,5 +1,6 @@
 //! Adds a kernel from package files.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use model::Kernel;
@@ -10,7 +11,7 @@ use crate::assemble::{Parts, digest, is_no_link};
 use crate::error::Doing;
 use crate::own::{MAX_MAP, STUB, check_map_of};
 use crate::request::check_name;
-use crate::{Error, headers, input, mainline, unpack};
+use crate::{Error, arch, headers, input, mainline, unpack};
 
 impl Cache {
     /// Adds the kernel in packages of the user's.
@@ -56,6 +57,9 @@ impl Cache {
         let tree = stage.path().join("tree");
         unpack::unpack(files, &tree)?;
         let mut parts = with_modules(Parts::find(&tree, Path::new(&origin))?)?;
+        let image = fs::read(&parts.image).doing("read", &parts.image)?;
+        // Another image is refused below.
+        parts.arch = arch::identify(&image).map(|(arch, _)| arch).unwrap_or_default();
         let release = parts.release.clone();
         if parts.modules.is_none() {
             say(&format!("{release} comes without modules: these packages have none"));
@@ -63,7 +67,9 @@ impl Cache {
         if let Err(problem) = add_map(&mut parts, &tree)? {
             say(&format!("{release} comes without its System.map: {problem}"));
         }
-        if let Some(from) = packaged_headers(&tree, &release)? {
+        if parts.arch.is_usual()
+            && let Some(from) = packaged_headers(&tree, &release)?
+        {
             match headers::missing(&from, &tree)? {
                 None => {
                     let to = stage.path().join(own::HEADERS);

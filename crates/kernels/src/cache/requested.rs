@@ -6,11 +6,11 @@ use std::path::Path;
 use model::{Build, count};
 
 use super::{Cache, own};
-use crate::own::MAX_CONFIG;
+use crate::own::{MAX_CONFIG, check_architecture};
 use crate::source::config::{self, Requested};
 use crate::source::git::Tree;
 use crate::source::make;
-use crate::{Error, Source, input};
+use crate::{Error, Request, Source, input};
 
 /// Options of packaged configurations that need files or programs which a build here does not have, and
 /// debug information, which doubles the time of a build.
@@ -37,7 +37,7 @@ impl Cache {
     /// # Errors
     /// When a program is missing, or a file cannot be read.
     pub fn check_request(&self, build: &Build) -> Result<(), Error> {
-        make::check_programs(&build.compiler)?;
+        make::check_programs(&build.compiler, build.arch)?;
         let config = build.config.clone().filter(|it| !it.starts_with("debian:"));
         self.requested(&Build { config, ..build.clone() }, &|_| ()).map(|_| ())
     }
@@ -91,20 +91,26 @@ impl Cache {
 
     /// The configuration to which options are added, with the changes that a build here makes to a packaged one.
     fn base_config(&self, build: &Build, say: &dyn Fn(&str)) -> Result<Requested, Error> {
-        let mut requested = Requested::default();
+        let mut requested = Requested { arch: build.arch, ..Requested::default() };
+        let wrong = |name: &str, problem: &str| Error::Config(format!("{name}: {problem}"));
+        let check = |text: &str, name: &str| {
+            check_architecture(text, build.arch).map_err(|problem| wrong(name, &problem))
+        };
         match build.config.as_deref() {
             _ if build.text.is_some() => requested.base.clone_from(&build.text),
             None => {}
             Some(name) if name.starts_with("debian:") || self.get(self.full(name)?)?.is_some() => {
                 let full = self.full(name)?;
-                let kernel = self.obtain(full, say)?;
-                let wrong = |problem: &str| Error::Config(format!("{}{problem}", kernel.name));
+                let for_arch = Request::for_architecture(full, build.arch);
+                let kernel = self.obtain(for_arch.as_deref().unwrap_or(full), say)?;
+                let wrong = |problem| wrong(&kernel.name, problem);
                 let mut text = crate::text(&kernel, "config")?
-                    .ok_or_else(|| wrong(" came without a configuration"))?;
+                    .ok_or_else(|| wrong("it came without a configuration"))?;
+                check(&text, &kernel.name)?;
                 if full != name {
                     let none =
-                        || wrong("'s configuration does not have the menus that `+vm` replaces");
-                    text = config::lean(&text).ok_or_else(none)?;
+                        || wrong("its configuration does not have the menus that `+vm` replaces");
+                    text = config::lean(&text, build.arch).ok_or_else(none)?;
                 }
                 requested.base = Some(text);
                 requested
@@ -114,8 +120,9 @@ impl Cache {
             Some(path) => {
                 let text = text(Path::new(path))?;
                 if kernelfiles::config::parse(&text).is_empty() {
-                    return Err(Error::Config(format!("{path}: it has no line CONFIG_NAME=VALUE")));
+                    return Err(wrong(path, "it has no line CONFIG_NAME=VALUE"));
                 }
+                check(&text, path)?;
                 requested.base = Some(text);
             }
         }
@@ -186,7 +193,10 @@ mod tests {
 
     fn described_with(options: &[(&str, &str)]) -> String {
         let options = options.iter().map(|&(name, value)| (name.into(), value.into()));
-        described("small configuration", &Requested { base: None, options: options.collect() })
+        described(
+            "small configuration",
+            &Requested { options: options.collect(), ..Requested::default() },
+        )
     }
 
     #[test]

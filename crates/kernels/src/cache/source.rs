@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{Build, Compiler, Kernel, KernelSource};
+use model::{Architecture, Build, Compiler, Kernel, KernelSource};
 
 use super::{Cache, own, requested};
 use crate::aliases::Aliases;
@@ -14,11 +14,11 @@ use crate::error::Doing;
 use crate::source::config::Requested;
 use crate::source::git::Tree;
 use crate::source::inputs::Inputs;
-use crate::source::make::{self, OUTPUT, Workshop};
+use crate::source::make::{self, Workshop};
 use crate::source::patches::{self, Answered, Patch, Patches};
 use crate::source::repository::Repository;
 use crate::source::{Source, Unbuilt, version};
-use crate::{Error, built, checksums, confine, debian, headers};
+use crate::{Error, arch, built, checksums, confine, debian, headers};
 
 /// The version of the build's recipe. It must change whenever the same inputs would give another kernel.
 const RECIPE: &str = "1";
@@ -76,7 +76,8 @@ impl Cache {
             let Prepared { origin, patched, .. } = prepared;
             return Ok(Ok(Kernel { origin, patched, ..kernel }));
         }
-        let workshop = self.workshop(prepared.files(), &build.compiler, &lock, say)?;
+        let workshop =
+            self.workshop(prepared.files(), (&build.compiler, build.arch), &lock, say)?;
         let makes_modules = build.headers || build.with_modules;
         let built = workshop.build(&prepared.name, &prepared.requested, makes_modules, say)?;
         if let Err(unbuilt) = built {
@@ -99,7 +100,8 @@ impl Cache {
     ) -> Result<Result<String, Unbuilt>, Error> {
         match self.begin(source, build, say)? {
             Ok((lock, prepared)) => {
-                let workshop = self.workshop(prepared.files(), &build.compiler, &lock, say)?;
+                let workshop =
+                    self.workshop(prepared.files(), (&build.compiler, build.arch), &lock, say)?;
                 workshop.configure(&prepared.requested)
             }
             Err(unbuilt) => Ok(Err(unbuilt)),
@@ -114,7 +116,7 @@ impl Cache {
         say: &dyn Fn(&str),
     ) -> Result<Result<(File, Prepared), Unbuilt>, Error> {
         let lock = self.lock_builds(say)?;
-        make::check_programs(&build.compiler)?;
+        make::check_programs(&build.compiler, build.arch)?;
         Ok(self.prepare(source, build, say)?.map(|prepared| (lock, prepared)))
     }
 
@@ -122,7 +124,7 @@ impl Cache {
     pub(super) fn workshop<'a>(
         &self,
         (repository, tree): (&Repository, &str),
-        compiler: &'a Compiler,
+        (compiler, arch): (&'a Compiler, Architecture),
         lock: &'a File,
         say: &dyn Fn(&str),
     ) -> Result<Workshop<'a>, Error> {
@@ -130,9 +132,10 @@ impl Cache {
         for place in [&source, &ccache] {
             fs::create_dir_all(place).doing("create", place)?;
         }
-        repository.check_out(tree, &source, OUTPUT, lock)?;
+        let outputs = Architecture::ALL.iter().map(|arch| arch::recipe(*arch).output);
+        repository.check_out(tree, &source, outputs, lock)?;
         let confined = confine::words(&self.root, &[&source, &ccache], say);
-        Ok(Workshop { source, ccache, compiler, lock, confined })
+        Ok(Workshop { source, ccache, arch, compiler, lock, confined })
     }
 
     /// Reads a source and applies its patches, without building. Nothing is fetched or unpacked. If the source is not
@@ -186,10 +189,11 @@ impl Cache {
         let inputs = place(INPUTS);
         fs::write(&inputs, Inputs::of_build(&output)?.text()).doing("write", &inputs)?;
         let modules = place("modules");
-        built::modules(&output, &modules, build.with_modules)?;
+        built::modules(&output, &modules, build.arch, build.with_modules)?;
         let mut parts = Parts {
             inputs: Some(inputs),
-            image: copy("vmlinux", "image")?,
+            arch: build.arch,
+            image: copy(arch::recipe(build.arch).images[0], "image")?,
             config: Some(copy(".config", "config")?),
             modules: Some(modules),
             tasks: workshop.task_layout()?,
@@ -252,7 +256,7 @@ impl Cache {
             return Err(Error::Tree { path, problem });
         };
         let requested = self.requested(build, say)?;
-        let compiler = make::versions(&build.compiler)?;
+        let compiler = make::versions(&build.compiler, build.arch)?;
         let inputs = [
             RECIPE,
             &patched,
@@ -261,7 +265,8 @@ impl Cache {
             if build.headers { "headers" } else { "" },
         ];
         let modules = if build.with_modules { "\nmodules" } else { "" };
-        let key = digest((inputs.join("\n") + modules).as_bytes());
+        let arch = build.arch.unless_usual().map(|arch| format!("\n{}", arch.name()));
+        let key = digest((inputs.join("\n") + modules + &arch.unwrap_or_default()).as_bytes());
         let base = build.config.as_deref().unwrap_or("small configuration");
         let configuration = requested::described(base, &requested);
         let origin = |changes: &[Patch]| {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use kernelfiles::config;
+use model::Architecture;
 
 use crate::arch;
 
@@ -51,6 +52,8 @@ pub(crate) type Options = Vec<(String, String)>;
 /// The requested configuration: a base, and options that replace its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requested {
+    /// The architecture that it is for.
+    pub arch: Architecture,
     /// The text of the configuration to start from; `None` for the small one.
     pub base: Option<String>,
     /// The options that replace those of the base.
@@ -61,7 +64,7 @@ impl Requested {
     /// The text to give to `make`: `allnoconfig` with `KCONFIG_ALLCONFIG` for the small configuration,
     /// `olddefconfig` for another.
     pub fn text(&self) -> String {
-        let base = self.base.as_deref().unwrap_or(arch::SMALL);
+        let base = self.base.as_deref().unwrap_or(small(self.arch));
         let mut last: BTreeMap<&str, &str> = BTreeMap::new();
         last.extend(self.options.iter().map(|(name, value)| (&**name, &**value)));
         let is_kept = |line: &&str| {
@@ -77,7 +80,7 @@ impl Requested {
     /// `CONFIG_ZRAM=y (it has n)`.
     pub fn lost(&self, finished: &str) -> Vec<String> {
         let finished = config::parse(finished);
-        let small = if self.base.is_none() { needed() } else { Vec::new() };
+        let small = if self.base.is_none() { needed(self.arch) } else { Vec::new() };
         let mut wanted: BTreeMap<&str, &str> = small.into_iter().collect();
         wanted.extend(self.options.iter().map(|(name, value)| (&**name, &**value)));
         let is_lost = |(name, value): (&str, &str)| {
@@ -92,17 +95,22 @@ impl Requested {
     }
 }
 
+/// The small configuration.
+fn small(arch: Architecture) -> &'static str {
+    arch::recipe(arch).small
+}
+
 /// The options that the small configuration cannot do without.
-fn needed() -> Vec<(&'static str, &'static str)> {
-    let (_, part) = arch::SMALL.split_once(&format!("\n{NEEDED}\n")).expect("it has this part");
+fn needed(arch: Architecture) -> Vec<(&'static str, &'static str)> {
+    let (_, part) = small(arch).split_once(&format!("\n{NEEDED}\n")).expect("it has this part");
     let part = part.split("\n\n").next().unwrap_or_default();
     config::parse(part).into_iter().collect()
 }
 
 /// A configuration with the networking, drivers and file systems of the small one. `None` if it does not have their
 /// menus.
-pub(crate) fn lean(text: &str) -> Option<String> {
-    let small = config::parse(arch::SMALL);
+pub(crate) fn lean(text: &str, arch: Architecture) -> Option<String> {
+    let small = config::parse(small(arch));
     let (mut lean, mut menus, mut end) = (String::new(), 0, None);
     for line in text.lines() {
         if let Some([_, last]) = MENUS.iter().find(|[first, _]| *first == line) {
@@ -187,7 +195,7 @@ mod tests {
 
     fn requested(base: Option<&str>, options: &[(&str, &str)]) -> Requested {
         let options = options.iter().map(|(name, value)| option(name, value).unwrap()).collect();
-        Requested { base: base.map(Into::into), options }
+        Requested { base: base.map(Into::into), options, ..Requested::default() }
     }
 
     #[test]
@@ -219,16 +227,17 @@ mod tests {
                         # end of Networking options\nCONFIG_BT=m\n# Device Drivers\n# CONFIG_TTY is not set\n\
                         CONFIG_USB=y\n# end of Device Drivers\n# File systems\nCONFIG_XFS_FS=y\n\
                         # end of File systems\nCONFIG_KFENCE=y\n";
-        let lean = lean(packaged).unwrap();
-        let lean = config::parse(&lean);
+        let lean = |text: &str| super::lean(text, Architecture::X86_64);
+        let text = lean(packaged).unwrap();
+        let options = config::parse(&text);
         let names = [
             "SWAP", "HZ", "IKCONFIG", "KFENCE", "UNIX", "TTY", "INET", "BT", "USB", "XFS_FS",
             "PROC_FS", "SIZE",
         ];
-        let has = names.map(|name| lean.get(name).copied().unwrap_or("-"));
+        let has = names.map(|name| options.get(name).copied().unwrap_or("-"));
         assert_eq!(has, ["y", "250", "n", "y", "y", "y", "n", "n", "n", "n", "y", "-"]);
-        assert_eq!(super::lean("CONFIG_SWAP=y\n# Device Drivers\n"), None);
-        assert_eq!(super::lean(&packaged.replace("# end of File systems", "")), None);
+        assert_eq!(lean("CONFIG_SWAP=y\n# Device Drivers\n"), None);
+        assert_eq!(lean(&packaged.replace("# end of File systems", "")), None);
     }
 
     #[test]

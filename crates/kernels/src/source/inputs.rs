@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path};
 
+use model::Architecture;
+
 use super::history::ChangedFile;
-use crate::Error;
 use crate::error::Doing;
+use crate::{Error, arch};
 
 /// Parts of the source that no build of a kernel reads.
 const NEVER: [&str; 7] = [
@@ -122,7 +124,9 @@ fn plain(path: &Path) -> Option<String> {
             _ => {}
         }
     }
-    (!parts.is_empty() && parts[0] != super::make::OUTPUT).then(|| parts.join("/"))
+    let is_output =
+        |part: &str| Architecture::ALL.iter().any(|it| arch::recipe(*it).output == part);
+    parts.first().is_some_and(|first| !is_output(first)).then(|| parts.join("/"))
 }
 
 #[cfg(test)]

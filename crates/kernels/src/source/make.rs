@@ -12,19 +12,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use model::{Compiler, TaskLayout};
+use model::{Architecture, Compiler, TaskLayout};
 use object::{Object, ObjectSymbol};
 
 use super::config::Requested;
 use super::{Unbuilt, build_message};
 use crate::Error;
-use crate::arch;
+use crate::arch::{self, Recipe};
 use crate::built::has_debug_information;
 use crate::error::Doing;
 use crate::tool::{LLVM, Tool, is_installed, is_of_host, llvm};
 
-/// The output directory, below the source.
-pub(crate) const OUTPUT: &str = "output";
 /// The suffix of the file with the seconds that the last build took that was not a clean one.
 pub(crate) const SECONDS: &str = "seconds";
 /// Variables of every build.
@@ -51,9 +49,8 @@ const LAYOUT: &str = "#include <linux/sched.h>\n\
     char faultline_tgid[__builtin_offsetof(struct task_struct, tgid)];\n\
     char faultline_comm[__builtin_offsetof(struct task_struct, comm)];\n";
 
-/// Options of the linker by which an object gets the addresses of a kernel.
-const ALONE: &str =
-    "-Ttext-segment=0xffffffff81000000 -e 0 --unresolved-symbols=ignore-all --noinhibit-exec";
+/// Options of the linker for an object that is linked alone.
+const ALONE: &str = "-e 0 --unresolved-symbols=ignore-all --noinhibit-exec";
 
 /// The directories, the compiler and the confinement of a build.
 pub(crate) struct Workshop<'a> {
@@ -61,6 +58,8 @@ pub(crate) struct Workshop<'a> {
     pub source: PathBuf,
     /// The directory of ccache's files.
     pub ccache: PathBuf,
+    /// The architecture that the kernel is for.
+    pub arch: Architecture,
     /// The compiler that builds the kernel.
     pub compiler: &'a Compiler,
     /// The lock of builds, which the programs of the build get as their standard input.
@@ -70,15 +69,17 @@ pub(crate) struct Workshop<'a> {
 }
 
 /// The programs that build kernels, and the Debian packages that have them.
-fn programs(compiler: &Compiler) -> Vec<(String, String)> {
+fn programs(compiler: &Compiler, arch: Architecture) -> Vec<(String, String)> {
+    let Recipe { prefix, package, .. } = arch::recipe(arch);
     let mut wanted: Vec<(String, String)> =
         [("make", "make"), ("flex", "flex"), ("bison", "bison"), ("bc", "bc"), ("perl", "perl")]
             .map(|(program, package)| (program.to_owned(), package.to_owned()))
             .into();
     wanted.push(("gcc".into(), "gcc".into())); // programs of the build itself
     match compiler {
-        Compiler::Gcc(suffix) if suffix.is_empty() => {}
-        Compiler::Gcc(suffix) => wanted.push((format!("gcc{suffix}"), format!("gcc{suffix}"))),
+        Compiler::Gcc(suffix) => {
+            wanted.push((format!("{prefix}gcc{suffix}"), with_version(package, suffix)));
+        }
         Compiler::Llvm(suffix) => {
             for (program, package) in LLVM {
                 wanted.push((format!("{program}{suffix}"), format!("{package}{suffix}")));
@@ -88,9 +89,14 @@ fn programs(compiler: &Compiler) -> Vec<(String, String)> {
     wanted
 }
 
+/// The name of a package of GCC of some version, such as `gcc-14-aarch64-linux-gnu`.
+fn with_version(package: &str, suffix: &str) -> String {
+    package.replacen("gcc", &format!("gcc{suffix}"), 1)
+}
+
 /// Checks that everything for a build is installed. The error has the names of all missing packages.
-pub(crate) fn check_programs(compiler: &Compiler) -> Result<(), Error> {
-    let mut missing: Vec<String> = programs(compiler)
+pub(crate) fn check_programs(compiler: &Compiler, arch: Architecture) -> Result<(), Error> {
+    let mut missing: Vec<String> = programs(compiler, arch)
         .into_iter()
         .filter(|(program, _)| !is_installed(program))
         .map(|(_, package)| package)
@@ -106,9 +112,10 @@ pub(crate) fn check_programs(compiler: &Compiler) -> Result<(), Error> {
 }
 
 /// The first lines that compiler and linker print about their versions, which are part of a kernel's inputs.
-pub(crate) fn versions(compiler: &Compiler) -> Result<String, Error> {
+pub(crate) fn versions(compiler: &Compiler, arch: Architecture) -> Result<String, Error> {
+    let prefix = arch::recipe(arch).prefix;
     let (cc, ld) = match compiler {
-        Compiler::Gcc(suffix) => (format!("gcc{suffix}"), "ld".to_owned()),
+        Compiler::Gcc(suffix) => (format!("{prefix}gcc{suffix}"), format!("{prefix}ld")),
         Compiler::Llvm(suffix) => (format!("clang{suffix}"), format!("ld.lld{suffix}")),
     };
     let first = |program: &str| {
@@ -121,9 +128,13 @@ pub(crate) fn versions(compiler: &Compiler) -> Result<String, Error> {
 }
 
 impl Workshop<'_> {
+    fn recipe(&self) -> &'static Recipe {
+        arch::recipe(self.arch)
+    }
+
     /// The output directory.
     pub fn output(&self) -> PathBuf {
-        self.source.join(OUTPUT)
+        self.source.join(self.recipe().output)
     }
 
     /// Removes the output if the last build did not end well. A killed compiler leaves halves of files.
@@ -220,7 +231,7 @@ impl Workshop<'_> {
         let begun = Instant::now();
         let (mut steps, mut told) = (0, begun);
         let mut make = self.make()?;
-        make.arg(arch::BUILT).args(modules.then_some("modules"));
+        make.arg(self.recipe().target).args(modules.then_some("modules"));
         if has_debug_information(&self.output())? {
             // Otherwise the path of the cache gets into the image.
             let map = format!("-fdebug-prefix-map={}=.", self.output().display());
@@ -270,8 +281,10 @@ impl Workshop<'_> {
     pub fn with_lines(&self, object: &Path) -> Result<Option<Vec<u8>>, Error> {
         let output = self.output();
         let Some((compiler, source)) = command_of(&output, object) else { return Ok(None) };
+        let Recipe { prefix, text, .. } = self.recipe();
         let line = format!(
-            "{compiler} -g -gz=none -Wp,-MMD,faultline.d -c -o faultline.o {source} && ld {ALONE} -o faultline.elf faultline.o"
+            "{compiler} -g -gz=none -Wp,-MMD,faultline.d -c -o faultline.o {source} && \
+             {prefix}ld -Ttext-segment={text:#x} {ALONE} -o faultline.elf faultline.o"
         );
         if self.shell(&line)?.is_err() {
             return Ok(None);
@@ -296,10 +309,16 @@ impl Workshop<'_> {
         let mut make = self.prepare()?;
         make.args(["nice", "-n", "10", "make", "-C"]).arg(&self.source);
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        make.arg(format!("O={OUTPUT}")).arg(format!("-j{jobs}"));
+        let Recipe { output, make: chosen, prefix, .. } = self.recipe();
+        make.arg(format!("O={output}")).arg(format!("-j{jobs}")).args(*chosen);
         let ccache = if is_installed("ccache") { "ccache " } else { "" };
         match self.compiler {
-            Compiler::Gcc(suffix) => make.arg(format!("CC={ccache}gcc{suffix}")),
+            Compiler::Gcc(suffix) => {
+                if !prefix.is_empty() {
+                    make.arg(format!("CROSS_COMPILE={prefix}"));
+                }
+                make.arg(format!("CC={ccache}{prefix}gcc{suffix}"))
+            }
             Compiler::Llvm(suffix) => {
                 make.arg(llvm(suffix)).arg(format!("CC={ccache}clang{suffix}"))
             }

@@ -225,12 +225,12 @@ impl Repository {
     }
 
     /// Makes the files of `directory` those of a tree. Files that do not change keep their times. Files below
-    /// `kept`, a name in the directory, are left alone.
+    /// `kept`, names in the directory, are left alone.
     pub fn check_out(
         &self,
         tree: &str,
         directory: &Path,
-        kept: &str,
+        kept: impl Iterator<Item = &'static str>,
         lock: &File,
     ) -> Result<(), Error> {
         let index = &directory.with_extension("index");
@@ -248,7 +248,9 @@ impl Repository {
         }
         // A killed checkout leaves files that differ from the index.
         work(&["checkout-index", "--force", "--index", "--all", "--quiet"])?;
-        work(&["clean", "-ffdxq", "-e", &format!("/{kept}")])?;
+        let kept: Vec<String> = kept.map(|name| format!("--exclude=/{name}")).collect();
+        let clean = ["clean", "-ffdxq"].into_iter().chain(kept.iter().map(String::as_str));
+        work(&clean.collect::<Vec<_>>())?;
         Ok(())
     }
 

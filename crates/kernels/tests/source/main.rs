@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use kernels::{Cache, ChangedFile, Files, History, Prune, Request, Source};
-use model::{Build, Kernel};
+use model::{Architecture, Build, Kernel};
 use tempfile::TempDir;
 
 /// Stands in for a kernel's Makefile. `vmlinux` fails if a source has the word `broken`.
@@ -29,6 +29,8 @@ vmlinux:\n\t@for f in mm/*.c; do echo \"  CC      $$f\"; \\\n\
 \t@mkdir -p $(O)/include/config; echo 6.1.2-rc3 > $(O)/include/config/kernel.release\n\
 \t@(printf '\\177ELF'; cat mm/*.c; ls $(O)/left 2>/dev/null; \\\n\
 \t  printf '%s' '$(KCFLAGS)') > $(O)/vmlinux; touch $(O)/vmlinux.o\n\
+Image:\n\t@mkdir -p $(O)/arch/arm64/boot $(O)/include/config; echo 6.1.2 > $(O)/include/config/kernel.release\n\
+\t@(head -c 56 /dev/zero; printf 'ARM\\144%s' '$(ARCH) $(CROSS_COMPILE) $(CC)') > $(O)/arch/arm64/boot/Image\n\
 modules:\n\t@mkdir -p $(O)/mm $(O)/kernel; printf '%s\\n' mm/b.o kernel/a.ko > $(O)/modules.order\n\
 \techo 'char names[] __attribute__((section(\"__ksymtab_strings\"))) = \"of_a\";' | gcc -g -x c -c -o $(O)/kernel/a.ko -\n\
 \techo 'extern int of_a; int b(void) { return of_a; }' | gcc -g -x c -c -o $(O)/mm/b.ko -\n";
@@ -438,4 +440,38 @@ fn the_history_of_a_range_has_its_commits_and_their_changes() {
     let fork = wrong("HEAD~1^1", "side");
     assert!(fork.contains("is not an ancestor of `side`; both come from "), "{fork}");
     assert!(wrong("nothing", "side").contains("it has no commit `nothing`"));
+}
+
+/// Without a cross compiler the refusal is tested.
+#[test]
+fn kernels_for_arm64_are_cross_compiled() {
+    let bench = Bench::new();
+    let for_arm64 = Build { arch: Architecture::Arm64, ..bench.build() };
+    let x86 = bench.run("git:v1", &bench.build()).unwrap();
+    let built = bench.run("git:v1@arm64", &for_arm64);
+    let versioned = Build { compiler: "gcc-99".parse().unwrap(), ..for_arm64.clone() };
+    let told = bench.run("git:v1@arm64", &versioned).unwrap_err();
+    assert!(
+        told.contains("`apt-get install ") && told.contains("gcc-99-aarch64-linux-gnu"),
+        "{told}"
+    );
+    if Command::new("aarch64-linux-gnu-gcc").arg("--version").output().is_err() {
+        assert!(built.unwrap_err().contains("gcc-aarch64-linux-gnu"));
+        return;
+    }
+    let kernel = built.unwrap();
+    assert_eq!((kernel.arch, x86.arch), (Architecture::Arm64, Architecture::X86_64));
+    assert_ne!(kernel.name, x86.name);
+    let made = String::from_utf8_lossy(&fs::read(&kernel.image).unwrap()[60..]).into_owned();
+    assert!(made.starts_with("arm64 aarch64-linux-gnu- "), "{made}");
+    assert!(made.ends_with("aarch64-linux-gnu-gcc"), "{made}");
+    // Each architecture has its own output directory, so both are built from what the last build left.
+    assert_eq!(bench.run("git:v1", &bench.build()).unwrap(), x86);
+    assert!(!bench.has_built());
+    // A configuration names its architecture.
+    let config = bench.place("x86 config");
+    fs::write(&config, "# Linux/x86 6.1.2 Kernel Configuration\nCONFIG_64BIT=y\n").unwrap();
+    let config = Some(config.display().to_string());
+    let told = bench.run("git:v1", &Build { config, ..for_arm64 }).unwrap_err();
+    assert!(told.ends_with("it is the configuration of a kernel for x86, not for arm64"), "{told}");
 }

@@ -31,8 +31,8 @@ impl FileForm {
     }
 }
 
-/// Settles the architecture of an experiment: the machine's, or that of its kernels. Kernels for arm64 get names that
-/// say so.
+/// Settles the architecture of an experiment: the machine's, or that of its kernels. Kernels of Debian and sources for
+/// arm64 get names that say so.
 pub fn settle(machine: &mut MachineForm, variants: &mut [VariantForm]) -> Checked<()> {
     let of = |form: &VariantForm| Request::architecture(form.kernel.get_ref());
     if let Some(several) = machine.arch.as_ref().filter(|_| machine.arch().is_none()) {
@@ -44,16 +44,9 @@ pub fn settle(machine: &mut MachineForm, variants: &mut [VariantForm]) -> Checke
     for VariantForm { kernel, .. } in variants.iter_mut() {
         let (name, place) = (kernel.get_ref(), kernel.span());
         let own = Request::architecture(name);
-        match (arch, Request::for_arm64(name)) {
-            (Architecture::X86_64, _) if own == arch => {}
-            (Architecture::Arm64, Some(named)) if own == arch || asked.is_some() => {
+        match Request::for_architecture(name, arch) {
+            Some(named) if own == arch || named == *name || asked.is_some() => {
                 *kernel = Spanned::new(place, named);
-            }
-            (Architecture::Arm64, None) => {
-                let problem = format!("`{name}` is not a kernel of Debian's archive for arm64");
-                let hint = "for arm64 name a version of Debian, such as 6.12, newest, debian:6.1@arm64, or a release \
-                            such as 6.1.0-56-cloud-arm64; other kernels are for x86_64 so far";
-                return fault(place, problem, hint);
             }
             _ => {
                 let [own, arch] = [own, arch].map(Architecture::name);

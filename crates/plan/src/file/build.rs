@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use kernels::Source;
+use kernels::{Request, Source};
 use model::{Build, Compiler, PatchStep, Variant, VariantReading};
 use serde::Deserialize;
 use toml::Spanned;
@@ -113,6 +113,7 @@ pub(super) fn check(
     let fragments = own.fragments.as_ref().or(general.fragments.as_ref());
     let place = |it: &PathBuf| path(directory, it);
     Ok(Some(Build {
+        arch: Request::architecture(kernel.get_ref()),
         tree: tree.map(Path::to_owned),
         revert,
         pick,

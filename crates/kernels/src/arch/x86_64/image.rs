@@ -7,11 +7,11 @@ use std::io;
 
 use flate2::Crc;
 use object::Endianness;
-use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, NoteType, ProgramHeader64};
+use object::elf::{EM_AARCH64, EM_X86_64, ET_EXEC, FileHeader64, NoteType, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
 
 use crate::compressed::Format;
-use crate::image::is_elf;
+use crate::image::{self, is_elf};
 
 /// Limit of an unpacked kernel's size.
 const LIMIT: usize = 1 << 30;
@@ -24,14 +24,11 @@ const FLAGS_VERSION: u16 = 0x020c;
 const KERNEL_64: u16 = 1;
 /// The unit of `syssize`.
 const PARAGRAPH: usize = 16;
-/// Signatures of images for other machines, and their offsets: `Documentation/arch/arm64/booting.rst`,
-/// `Documentation/arch/riscv/boot-image-header.rst`, `arch/arm/boot/compressed/head.S`,
-/// `drivers/firmware/efi/libstub/zboot-header.S`, and U-Boot's header.
-const FOREIGN: [(usize, &[u8], &str); 5] = [
-    (0x38, b"ARM\x64", "arm64"),
+/// Signatures of images for other machines, and their offsets: `Documentation/arch/riscv/boot-image-header.rst`,
+/// `arch/arm/boot/compressed/head.S`, and U-Boot's header.
+const FOREIGN: [(usize, &[u8], &str); 3] = [
     (0x38, b"RSC\x05", "RISC-V"),
     (0x24, b"\x18\x28\x6f\x01", "32-bit ARM"),
-    (0x04, b"zimg", "a machine that unpacks it by EFI (such as arm64)"),
     (0x00, b"\x27\x05\x19\x56", "U-Boot"),
 ];
 /// The type of the note with the 32-bit entry point for PVH.
@@ -56,8 +53,13 @@ pub enum Error {
         length: usize,
     },
     /// A kernel for another architecture.
-    #[error("it is a kernel for {0}, but only x86-64 is supported")]
+    #[error("it is a kernel for {0}, but only x86-64 and arm64 are supported")]
     Foreign(String),
+    /// The `vmlinux` of an arm64 kernel.
+    #[error(
+        "it is the vmlinux of an arm64 kernel: use the Image, which the kernel's build writes to arch/arm64/boot/Image"
+    )]
+    Arm64,
     /// An ELF file that QEMU cannot boot.
     #[error(
         "it is an ELF file, but {0}: use the bzImage, which the kernel's build writes to \
@@ -148,6 +150,9 @@ fn check_elf(file: &[u8]) -> Result<(), Error> {
         return Err(Error::Elf("it is not a readable 64-bit one"));
     };
     let machine = header.e_machine(endian);
+    if machine == EM_AARCH64 {
+        return Err(Error::Arm64);
+    }
     if machine != EM_X86_64 {
         return Err(Error::Foreign(format!("another machine (number {} in ELF)", machine.0)));
     }
@@ -195,13 +200,10 @@ fn find_entry(vmlinux: &[u8]) -> object::Result<bool> {
     Ok(false)
 }
 
-/// The output of `uname -r`: from a `bzImage`'s header (`kernel_version`), or a `vmlinux`'s banner
-/// (`init/version.c`).
+/// The output of `uname -r`: from a `bzImage`'s header (`kernel_version`), or a `vmlinux`'s banner.
 pub fn release(file: &[u8]) -> Option<String> {
-    const BANNER: &[u8] = b"Linux version ";
     let text = if is_elf(file) {
-        let place = file.windows(BANNER.len()).position(|window| window == BANNER)?;
-        &file[place + BANNER.len()..]
+        image::banner(file)?
     } else {
         protocol(file).ok()?;
         let offset = usize::from(u16::from_le_bytes(field(file, 0x20e).ok()?));
@@ -210,9 +212,7 @@ pub fn release(file: &[u8]) -> Option<String> {
         }
         file.get(SECTOR + offset..)?
     };
-    let end = text.iter().take(256).position(|&byte| byte == b' ' || byte == 0)?;
-    let release = str::from_utf8(&text[..end]).ok()?;
-    (!release.is_empty()).then(|| release.to_owned())
+    image::release(text)
 }
 
 /// The version of the boot protocol.
