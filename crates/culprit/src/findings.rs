@@ -224,6 +224,8 @@ pub struct Findings {
     pub ends: [Commit; 2],
     /// The workload whose figure was measured.
     pub workload: String,
+    /// The name of the architecture of the kernels.
+    pub arch: &'static str,
     /// Whether instructions were counted.
     pub exact: bool,
     /// The figure that was measured, in words.

@@ -251,8 +251,7 @@ fn limits(found: &Findings) -> Option<String> {
     match (found.exact, found.emulated) {
         (true, _) => Some(format!(
             "Instructions were counted, not time. Not modelled: {}.",
-            // Kernels from source are x86-64 ones.
-            not_modelled(Architecture::X86_64).join(", ")
+            not_modelled(Architecture::of_name(found.arch).unwrap_or_default()).join(", ")
         )),
         (false, true) => Some(EMULATED.to_owned()),
         (false, false) => None,

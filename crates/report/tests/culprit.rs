@@ -31,6 +31,7 @@ fn found() -> Findings {
         names: ["v6.1".into(), "HEAD".into()],
         ends: [good.clone(), bad.clone()],
         workload: "truncate".into(),
+        arch: "x86_64",
         exact: true,
         signal: "instructions of handle_mm_fault per entry in phase touch".into(),
         share: Some(0.76),

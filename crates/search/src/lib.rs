@@ -94,6 +94,7 @@ pub fn find(
         names: search.ends(),
         ends: [0, trials.bad()].map(|place| trials.commit(place)),
         workload: search.experiment.workloads[0].manifest.name.clone(),
+        arch: search.experiment.machine.arch.name(),
         exact: search.experiment.mode == Mode::Exact,
         signal: trials.signal().to_string(),
         share,

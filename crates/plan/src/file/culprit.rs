@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::{
-    Architecture, Class, Experiment, Millis, Profiling, Reading, Share, Variant, exact_cost,
-};
+use model::{Class, Experiment, Millis, Profiling, Reading, Share, Variant, exact_cost};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -59,12 +57,6 @@ pub struct CulpritForm {
 pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
     let place = form.culprit.as_ref().map(Spanned::span).filter(|place| !place.is_empty());
     let place = place.or(form.name.as_ref().map(Spanned::span)).unwrap_or_default();
-    let machine = form.machine.get_ref();
-    let is_arm64 = machine.arch() != Some(Architecture::X86_64);
-    if let Some(arch) = machine.arch.as_ref().filter(|_| is_arm64) {
-        let problem = "a search builds kernels from source, which are for x86_64 so far";
-        return fault(arch.span(), problem, "leave out arch (--arch)");
-    }
     let mut wanted = form.culprit.take().map(Spanned::into_inner).unwrap_or_default();
     let is_transfer = |cost: &str| Class::named(cost).is_some_and(Class::is_transfer);
     // No row of means has the name of a cost.
@@ -213,6 +205,8 @@ pub(super) fn search(mut form: FileForm, directory: &Path) -> Checked<Search> {
 
 #[cfg(test)]
 mod tests {
+    use model::Architecture::Arm64;
+
     use super::super::Input;
     use super::*;
 
@@ -227,6 +221,20 @@ mod tests {
             (wanted.good, wanted.bad) = (good.or(wanted.good.take()), bad.or(wanted.bad.take()));
         }
         input.search(form).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_search_is_for_one_architecture() {
+        let read = |arch: &str| {
+            let rest = REST.replace("cpus", &format!("arch = {arch}, cpus"));
+            let ends = "culprit = { good = 'a', bad = 'b' }";
+            let text = format!("name = 'a'\nmode = 'exact'\ntree = 'x'\n{rest}{ends}\n");
+            parse(&text, [None, None])
+        };
+        let search = read("'arm64'").unwrap();
+        assert_eq!((search.build.arch, search.experiment.machine.arch), (Arm64, Arm64));
+        let told = read("['arm64', 'x86_64']").unwrap_err();
+        assert_eq!(told, "an experiment is for one architecture");
     }
 
     #[test]
@@ -246,17 +254,6 @@ mod tests {
             let wrong = format!("there is no cost `{cost}` in a search");
             assert_eq!(told(exact, &format!("cost = '{cost}'")), wrong);
         }
-        let arm64 = parse(
-            &format!(
-                "name = 'a'\n{exact}\ntree = 'x'\n{}",
-                REST.replace("cpus", "arch = 'arm64', cpus")
-            ),
-            [Some("a"), Some("b")],
-        );
-        assert_eq!(
-            arm64.unwrap_err(),
-            "a search builds kernels from source, which are for x86_64 so far"
-        );
         assert_eq!(told(exact, "confidence = '90%'"), "confidence is for measured mode");
         let two = "a search has one figure, and metric and phase are given";
         assert_eq!(told(exact, "metric = 'm', phase = 'p'"), two);
