@@ -67,9 +67,6 @@ impl Lab {
         }
         let arch = request.experiment.machine.arch;
         if arch == Architecture::Arm64 {
-            if !request.experiment.profile.lines.is_empty() {
-                return Err(RunError::Lines);
-            }
             self.guest.of(arch).map_err(BootError::from)?;
             Emulator::find(arch)?;
             let has_ours = |used: &&WorkloadUse| {

@@ -13,12 +13,6 @@ pub enum RunError {
     /// Another run is under way on this store.
     #[error("another run is under way: {0}; wait for it or use another store")]
     Busy(lock::Held),
-    /// Lines of functions of kernels whose code is not read.
-    #[error(
-        "lines need the machine code of the kernels, which is not read for arm64 yet; nothing was booted: leave out \
-         --lines (`lines` in [profile])"
-    )]
-    Lines,
     /// The machine wants more memory than the host has.
     #[error(transparent)]
     Memory(#[from] TooLarge),
@@ -188,7 +182,6 @@ impl RunError {
             | Self::NoFigure { .. }
             | Self::NoEvent { .. }
             | Self::NoFunction(_)
-            | Self::Lines
             | Self::NoEvents { .. }
             | Self::Settings(_)
             | Self::Nodes { .. }

@@ -121,10 +121,6 @@ pub(super) fn check_profile(form: &FileForm) -> Checked<Profiling> {
     };
     let mut checked = profile.get_ref().clone();
     let arch = form.machine.get_ref().arch();
-    if arch == Some(Architecture::Arm64) && !checked.lines.is_empty() {
-        let hint = "leave them out: machines for arm64 do not keep them yet";
-        return fault(profile.span(), "no lines of functions are kept on arm64", hint);
-    }
     if let Some(model) = &checked.memory_model {
         let hint = "docs/memory-model.md has an example, and `milan-2s` is a model that is known";
         if let Some(problem) = model.problem() {
