@@ -6,44 +6,73 @@ use crate::ascii::excerpt;
 use crate::document::{self, Block, Column, TEXT, part, sections, sentence};
 use crate::exact::change;
 
+/// A row with verdicts, and what it has in each comparison.
+pub struct Beside<'a> {
+    /// The workload of the row.
+    pub workload: &'a str,
+    /// The name of the row.
+    pub metric: &'a str,
+    /// The verdict in each comparison. `None` in one that lacks it.
+    pub on: Vec<Option<RowVerdict<'a>>>,
+}
+
+impl Beside<'_> {
+    /// What the row has in a comparison: its change and its verdict.
+    pub fn said(&self, place: usize, column: usize) -> Option<String> {
+        let it = self.on[place]?;
+        Some(format!("{} ({})", change(it.row, column, 2)?, it.verdict.name()))
+    }
+}
+
 /// Returns the verdicts of these comparisons, each of which is for another architecture: a line for each row and a column
 /// for each architecture. Variants and rows have the same names. Below them are the rows that became better on one
 /// architecture and worse on another.
 pub fn architectures(all: &[&Comparison]) -> String {
-    let columns = |it: &&Comparison| it.variants.len();
-    let most = all.iter().map(columns).max().unwrap_or(0);
-    let blocks: Vec<Vec<Block>> = (1..most).map(|column| on_variant(all, column)).collect();
-    sections(&blocks, &TEXT)
+    sections(&blocks(all), &TEXT)
+}
+
+/// Lays out the verdicts on each variant.
+pub fn blocks(all: &[&Comparison]) -> Vec<Vec<Block>> {
+    (1..columns(all)).map(|column| on_variant(all, column)).collect()
+}
+
+/// The number of variants.
+pub fn columns(all: &[&Comparison]) -> usize {
+    all.iter().map(|it| it.variants.len()).max().unwrap_or(0)
+}
+
+/// Returns the rows that have a verdict on a variant in any of these comparisons.
+pub fn rows<'a>(all: &[&'a Comparison], column: usize) -> Vec<Beside<'a>> {
+    let mut rows: Vec<Beside<'a>> = Vec::new();
+    for (place, comparison) in all.iter().enumerate() {
+        for found in comparison.verdicts(column) {
+            let (workload, metric) = (&*found.table.workload, &*found.row.metric);
+            let is_it = |it: &Beside<'_>| (it.workload, it.metric) == (workload, metric);
+            let known = rows.iter().position(is_it).unwrap_or_else(|| {
+                rows.push(Beside { workload, metric, on: vec![None; all.len()] });
+                rows.len() - 1
+            });
+            rows[known].on[place].get_or_insert(found);
+        }
+    }
+    rows
 }
 
 /// Lays out the verdicts on one variant; empty if there are none.
 fn on_variant(all: &[&Comparison], column: usize) -> Vec<Block> {
-    let found: Vec<Vec<RowVerdict<'_>>> =
-        all.iter().map(|it| it.verdicts(column).collect()).collect();
-    let mut names: Vec<[&str; 2]> = Vec::new();
-    for name in found.iter().flatten().map(name) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let of = |name: [&str; 2], place: usize| found[place].iter().find(|it| self::name(it) == name);
-    let has_several = names.iter().any(|[workload, _]| *workload != names[0][0]);
-    let label = |[workload, row]: [&str; 2]| match has_several {
-        true => format!("{}: {}", excerpt(workload), excerpt(row)),
-        false => excerpt(row),
+    let found = rows(all, column);
+    let variants = all.iter().map(|it| &it.variants).find(|it| it.len() > column);
+    let Some(variants) = variants.filter(|_| !found.is_empty()) else { return Vec::new() };
+    let has_several = found.iter().any(|it| it.workload != found[0].workload);
+    let label = |it: &Beside<'_>| match has_several {
+        true => format!("{}: {}", excerpt(it.workload), excerpt(it.metric)),
+        false => excerpt(it.metric),
     };
-    let cell = |name: [&str; 2], place: usize| {
-        let it = of(name, place)?;
-        Some(format!("{} ({})", change(it.row, column, 2)?, it.verdict.name()))
-    };
-    let rows = names.iter().map(|name| {
-        let cells = (0..all.len()).map(|place| cell(*name, place).unwrap_or_else(|| "-".into()));
-        [label(*name)].into_iter().chain(cells).collect::<Vec<_>>()
+    let lines = found.iter().map(|it| {
+        let cell = |place| it.said(place, column).unwrap_or_else(|| "-".into());
+        [label(it)].into_iter().chain((0..all.len()).map(cell)).collect::<Vec<_>>()
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    let Some(variants) = all.iter().map(|it| &it.variants).find(|it| it.len() > column) else {
-        return Vec::new();
-    };
+    let lines: Vec<Vec<String>> = lines.collect();
     let heading = format!(
         "Verdicts on {} against {}, by architecture:",
         excerpt(&variants[column].name),
@@ -51,24 +80,14 @@ fn on_variant(all: &[&Comparison], column: usize) -> Vec<Block> {
     );
     let columns = all.iter().map(|it| Column::words(it.arch.name()));
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(columns).collect();
-    let opposite = names.iter().filter_map(|name| {
+    let opposite = found.iter().filter_map(|row| {
         let on = |verdict: Verdict| {
-            (0..all.len()).find(|place| of(*name, *place).is_some_and(|it| it.verdict == verdict))
+            row.on.iter().position(|it| it.is_some_and(|it| it.verdict == verdict))
         };
         let [better, worse] = [on(Verdict::Improvement)?, on(Verdict::Regression)?];
         let [better, worse] = [better, worse].map(|place| all[place].arch.name());
-        Some(sentence(format!("{}: better on {better}, worse on {worse}.", label(*name))))
+        Some(sentence(format!("{}: better on {better}, worse on {worse}.", label(row))))
     });
-    match rows.is_empty() {
-        true => Vec::new(),
-        false => {
-            let table = [document::table(columns, rows)].into_iter();
-            vec![part(heading, table.chain(opposite).collect::<Vec<Block>>())]
-        }
-    }
-}
-
-/// The workload and the name of a row.
-fn name<'a>(it: &RowVerdict<'a>) -> [&'a str; 2] {
-    [&it.table.workload, &it.row.metric]
+    let table = [document::table(columns, lines)].into_iter();
+    vec![part(heading, table.chain(opposite).collect::<Vec<Block>>())]
 }

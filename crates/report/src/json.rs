@@ -1,5 +1,7 @@
 //! The comparison as JSON. The format is stable: keys may be added without a new version.
 
+use std::collections::BTreeMap;
+
 use benchmarks::names::Month;
 use compare::{
     Comparison, CrossCheck, Explained, Judging, Notes, PointComparison, PointVerdicts, Sources,
@@ -8,8 +10,8 @@ use compare::{
 use model::Mode;
 use serde::Serialize;
 
-use crate::exact;
 use crate::words::scope_sentence;
+use crate::{architectures, exact};
 
 /// The version of the format.
 const SCHEMA: u32 = 1;
@@ -55,6 +57,33 @@ struct Document<'a> {
     /// The version of mmtests whose names the rows have; left out if the names are ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     names: Option<Month>,
+}
+
+/// Comparisons of several architectures.
+#[derive(Serialize)]
+struct SeveralDocument<'a> {
+    schema: u32,
+    /// The verdicts side by side.
+    verdicts: Vec<BesideDocument<'a>>,
+    /// Each comparison, by its architecture.
+    architectures: BTreeMap<&'static str, Document<'a>>,
+}
+
+/// A row with verdicts on a variant.
+#[derive(Serialize)]
+struct BesideDocument<'a> {
+    variant: &'a str,
+    workload: &'a str,
+    metric: &'a str,
+    /// By architecture. One that lacks the row has none.
+    on: BTreeMap<&'static str, OnArchitecture>,
+}
+
+#[derive(Serialize)]
+struct OnArchitecture {
+    /// The change in percent of the baseline's figure.
+    percent: Option<f64>,
+    verdict: Verdict,
 }
 
 /// A patch of a series. Its tables have two columns: the step before the patch, and the step with it.
@@ -111,8 +140,39 @@ struct Tally {
 /// its verdicts. `baseline` is null only if
 /// there is no variant. No comparison causes an error.
 pub fn json(comparison: &Comparison, explained: &[Explained]) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&document(comparison, explained))
+}
+
+/// Returns comparisons of which each is for another architecture as one JSON object: the verdicts side by side, and the
+/// object of each comparison as [`json`] has it. No comparison causes an error.
+pub fn architectures_json(
+    all: &[(&Comparison, &[Explained])],
+) -> Result<String, serde_json::Error> {
+    let comparisons: Vec<&Comparison> = all.iter().map(|(it, _)| *it).collect();
+    let names = || comparisons.iter().map(|it| it.arch.name());
+    let on = |column: usize| {
+        let named = comparisons.iter().find_map(|it| it.variants.get(column));
+        let variant = named.map_or("", |it| &*it.name);
+        let rows = architectures::rows(&comparisons, column).into_iter();
+        rows.map(move |it| {
+            let on = it.on.iter().zip(names()).filter_map(|(found, arch)| {
+                let found = found.as_ref()?;
+                let percent = exact::percent(found.row, column);
+                Some((arch, OnArchitecture { percent, verdict: found.verdict }))
+            });
+            let on = on.collect();
+            BesideDocument { variant, workload: it.workload, metric: it.metric, on }
+        })
+    };
+    let verdicts = (1..architectures::columns(&comparisons)).flat_map(on).collect();
+    let documents = all.iter().map(|(comparison, explained)| document(comparison, explained));
+    let architectures = names().zip(documents).collect();
+    serde_json::to_string_pretty(&SeveralDocument { schema: SCHEMA, verdicts, architectures })
+}
+
+fn document<'a>(comparison: &'a Comparison, explained: &'a [Explained]) -> Document<'a> {
     let variants = comparison.variants.iter();
-    let document = Document {
+    Document {
         schema: SCHEMA,
         baseline: comparison.variants.first().map(|first| &*first.name),
         variants: variants.map(|variant| &*variant.name).collect(),
@@ -133,8 +193,7 @@ pub fn json(comparison: &Comparison, explained: &[Explained]) -> Result<String, 
         notes: &comparison.notes,
         user_notes: &comparison.user_notes,
         names: comparison.names,
-    };
-    serde_json::to_string_pretty(&document)
+    }
 }
 
 fn exact(comparison: &Comparison) -> Exact {

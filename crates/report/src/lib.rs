@@ -58,10 +58,10 @@ pub use foreign::{
     Foreign, ForeignTable, ForeignUnread, foreign, foreign_check, foreign_csv, foreign_html,
     foreign_json,
 };
-pub use json::json;
+pub use json::{architectures_json, json};
 pub use locality::locality;
-pub use mail::{Recipe, mail, source_name};
-pub use page::{Console, MAX_CONSOLES, Page, page};
+pub use mail::{OfArchitecture, Recipe, architectures as architectures_mail, mail, source_name};
+pub use page::{Console, MAX_CONSOLES, Page, architectures as architectures_page, page};
 pub use stacks::{collapsed, perf_script};
 
 /// Returns the comparison as plain text: ASCII, at most 100 columns where the data allow, no trailing

@@ -4,6 +4,7 @@
 //! each line is printable ASCII of at most 78 characters, but for commands and lines of programs, and no mailbox misreads
 //! it.
 
+mod architectures;
 mod cause;
 mod counters;
 mod fit;
@@ -32,6 +33,7 @@ use fit::Piece::{Kept, Rows, Sentences, Shrinks, Spare};
 use fit::{Piece, cut, whole};
 use names::Versions;
 
+pub use architectures::{OfArchitecture, architectures};
 pub use reproduce::{Recipe, source_name};
 pub use subject::header;
 
@@ -82,8 +84,20 @@ pub fn mail(
     recipe: &Recipe<'_>,
     attached: &[&str],
 ) -> String {
+    with_versions(comparison, results, explained, |comparison, results, explained| {
+        written(comparison, results, explained, recipe, attached)
+    })
+}
+
+/// Calls `with` for variants whose names do not move: those of `newest` and the like are versions.
+fn with_versions<T>(
+    comparison: &Comparison,
+    results: &Results<'_>,
+    explained: &[Explained],
+    with: impl FnOnce(&Comparison, &Results<'_>, &[Explained]) -> T,
+) -> T {
     let Some(versions) = Versions::of(results) else {
-        return written(comparison, results, explained, recipe, attached);
+        return with(comparison, results, explained);
     };
     let mut renamed = comparison.clone();
     versions.rename(&mut renamed);
@@ -94,7 +108,7 @@ pub fn mail(
         .map(|(variant, column)| VariantBoots { variant, boots: column.boots.clone() });
     let results =
         Results { experiment: results.experiment, reading: &reading, variants: columns.collect() };
-    written(&renamed, &results, &versions.explained(explained), recipe, attached)
+    with(&renamed, &results, &versions.explained(explained))
 }
 
 /// Returns the mail of variants whose names do not move.

@@ -3,7 +3,7 @@
 use crate::document::{Block, Column, part, table};
 
 /// A note on one variant, or on all.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Note {
     /// What the note is about.
     pub topic: &'static str,

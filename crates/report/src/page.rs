@@ -61,18 +61,51 @@ pub struct Console {
 
 /// Returns the page. Every text from a guest or a file is escaped; nothing is loaded.
 pub fn page(page: &Page<'_>) -> String {
-    let Page { results, .. } = page;
-    let name = &results.experiment.name;
-    let sections = sections(page);
+    whole(&keys(page), &sections(page), page)
+}
+
+/// Returns the page of comparisons of which each is for another architecture: the verdicts side by side, and then what
+/// the page of each has.
+pub fn architectures(all: &[Page<'_>]) -> String {
+    let Some(first) = all.first() else { return String::new() };
+    let comparisons: Vec<&Comparison> = all.iter().map(|it| it.comparison).collect();
+    let blocks = crate::architectures::blocks(&comparisons).concat();
+    let title = "Verdicts by architecture".to_owned();
+    let mut sections = vec![Section { id: "architectures".to_owned(), title, level: 2, blocks }];
+    for page in all {
+        let arch = page.comparison.arch.name();
+        sections.extend(self::sections(page).into_iter().map(|it| Section {
+            id: format!("{arch}-{}", it.id),
+            title: if it.title.is_empty() { it.title } else { format!("{arch}: {}", it.title) },
+            ..it
+        }));
+    }
+    sections.retain(|section| !section.blocks.is_empty());
+    let keys = html! {
+        @for page in all {
+            p class="kicker" { (page.comparison.arch.name()) }
+            (keys(page))
+        }
+    };
+    whole(&keys, &sections, first)
+}
+
+/// Returns a page with these keys and sections.
+fn whole(keys: &Markup, sections: &[Section], page: &Page<'_>) -> String {
+    let name = &page.results.experiment.name;
     let body = html! {
-        (head(page))
+        header {
+            p class="kicker" { "faultline compare" }
+            h1 { (excerpt(name)) }
+            (keys)
+        }
         nav aria-label="Sections" {
             @for Section { id, title, .. } in sections.iter().filter(|it| !it.title.is_empty()) {
                 a href={ "#" (id) } { (short(title)) }
             }
         }
         main {
-            @for Section { id, title, level, blocks } in &sections {
+            @for Section { id, title, level, blocks } in sections {
                 section id=(id) {
                     @if !title.is_empty() { h2 { (title) } }
                     (document::html(blocks, *level))
@@ -144,33 +177,30 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
     all
 }
 
-fn head(page: &Page<'_>) -> Markup {
-    let Page { comparison, results, .. } = page;
+/// Returns the variants with the numbers of their boots, and what limits the meaning of all figures.
+fn keys(page: &Page<'_>) -> Markup {
+    let Page { comparison, .. } = page;
     let boot = boot_word(comparison);
     html! {
-        header {
-            p class="kicker" { "faultline compare" }
-            h1 { (excerpt(&results.experiment.name)) }
-            ul class="keys" {
-                @for (column, variant) in comparison.variants.iter().enumerate() {
-                    li {
-                        (svg::key(column)) " "
-                        b { (excerpt(&variant.name)) }
-                        @if column == 0 && comparison.variants.len() > 1 { " (baseline)" }
-                        ": " (count(variant.complete, boot))
-                        @let (partial, failed): (Vec<_>, Vec<_>) =
-                            variant.failed.iter().partition(|boot| boot.partial);
-                        @if !failed.is_empty() {
-                            ", " strong class="bad" { (failed.len()) " failed" }
-                        }
-                        @if !partial.is_empty() {
-                            ", " strong class="bad" { (partial.len()) " failed in part" }
-                        }
+        ul class="keys" {
+            @for (column, variant) in comparison.variants.iter().enumerate() {
+                li {
+                    (svg::key(column)) " "
+                    b { (excerpt(&variant.name)) }
+                    @if column == 0 && comparison.variants.len() > 1 { " (baseline)" }
+                    ": " (count(variant.complete, boot))
+                    @let (partial, failed): (Vec<_>, Vec<_>) =
+                        variant.failed.iter().partition(|boot| boot.partial);
+                    @if !failed.is_empty() {
+                        ", " strong class="bad" { (failed.len()) " failed" }
+                    }
+                    @if !partial.is_empty() {
+                        ", " strong class="bad" { (partial.len()) " failed in part" }
                     }
                 }
             }
-            (document::html(&cautions(comparison), 2))
         }
+        (document::html(&cautions(comparison), 2))
     }
 }
 

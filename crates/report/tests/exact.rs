@@ -14,6 +14,7 @@ use model::{
     Place, Privilege, Profile, Reading, STORES, Target,
 };
 use plots::locality;
+use report::{OfArchitecture, Page, Recipe};
 use serde_json::json;
 
 /// The luck of seeds 0 to 4, in parts per 10,000 of a figure.
@@ -102,6 +103,75 @@ fn architectures_are_side_by_side() {
     insta::assert_snapshot!(report::architectures(&[&both[0], &both[1]]));
     let without = Comparison { tables: Vec::new(), ..both[0].clone() };
     assert_eq!(report::architectures(&[&without]), "");
+    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let document =
+        parsed(&report::architectures_json(&[(&both[0], &[]), (&both[1], &[])]).unwrap());
+    for (arch, alone, verdict, change) in
+        [("x86_64", &both[0], "regression", 5.0), ("arm64", &both[1], "improvement", -5.0)]
+    {
+        let alone = report::json(alone, &[]).unwrap();
+        assert_eq!(document["architectures"][arch], parsed(&alone));
+        let first = &document["verdicts"][0];
+        assert_eq!((&first["variant"], &first["workload"]), (&json!("6.12"), &json!("autonuma")));
+        let on = &first["on"][arch];
+        assert_eq!(on["verdict"], verdict, "{first}");
+        assert!((on["percent"].as_f64().unwrap() - change).abs() < 0.01, "{first}");
+    }
+}
+
+#[test]
+fn a_mail_has_architectures_side_by_side() {
+    let mail = with_architectures(report::architectures_mail);
+    assert!(mail.lines().all(|line| line.len() <= 78), "{mail}");
+    insta::assert_snapshot!(mail);
+}
+
+#[test]
+fn a_page_has_architectures_side_by_side() {
+    let page = with_architectures(|all| {
+        let pages = all.iter().map(|&OfArchitecture { comparison, results, explained, recipe }| {
+            Page { comparison, results, plots: &[], explained, consoles: &[], recipe }
+        });
+        report::architectures_page(&pages.collect::<Vec<_>>())
+    });
+    let ids: Vec<&str> =
+        page.split(" id=\"").skip(1).filter_map(|it| Some(it.split_once('"')?.0)).collect();
+    for id in ["architectures", "x86_64-verdicts", "arm64-verdicts", "arm64-w0"] {
+        assert_eq!(ids.iter().filter(|it| **it == id).count(), 1, "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    }
+    assert_eq!(page.matches("<h1>").count(), 1);
+    assert!(page.contains("Verdicts on 6.12 against 6.1, by architecture"));
+}
+
+/// Calls `with` for the same variants on two architectures. On one the second is worse, on the other it is better.
+fn with_architectures(with: impl FnOnce(&[OfArchitecture<'_>]) -> String) -> String {
+    let base = seeds(1.0, 5);
+    let (worse, better) = (seeds(1.05, 5), seeds(0.95, 5));
+    let recipe = Recipe { version: "0.1.0", ..Recipe::default() };
+    let reading = Reading::default();
+    let variants = ["6.1", "6.12"].map(variant);
+    let experiments = [Architecture::X86_64, Architecture::Arm64].map(|arch| {
+        let mut experiment = experiment(Mode::Exact, 5);
+        experiment.machine.arch = arch;
+        experiment
+    });
+    let results =
+        [(&experiments[0], &worse), (&experiments[1], &better)].map(|(experiment, new)| {
+            let variants = columns(&variants, &[&base, new]);
+            Results { experiment, reading: &reading, variants }
+        });
+    let comparisons = results.each_ref().map(|it| Comparison {
+        arch: it.experiment.machine.arch,
+        ..compare(it, 0, &Judging::default())
+    });
+    let all = [0, 1].map(|place| OfArchitecture {
+        comparison: &comparisons[place],
+        results: &results[place],
+        explained: &[],
+        recipe: &recipe,
+    });
+    with(&all)
 }
 
 #[test]

@@ -63,8 +63,12 @@ impl Case {
             Results { experiment: &self.experiment, reading: &self.reading, variants: columns };
         let mut comparison = compare(&results, 0, &Judging::default());
         change(&mut comparison);
-        let recipe =
-            Recipe { version: "0.1.0", files: &self.files, parameters: self.parameters.clone() };
+        let recipe = Recipe {
+            version: "0.1.0",
+            files: &self.files,
+            parameters: self.parameters.clone(),
+            on_both: false,
+        };
         let mail = report::mail(&comparison, &results, &self.explained, &recipe, &self.attached);
         assert_sendable(&mail);
         assert_short(&mail);

@@ -13,15 +13,14 @@ pub fn are_several(store: &dyn Archive, ids: &[ExperimentId]) -> Result<bool, Fa
     Ok(by_architecture(store, ids)?.len() > 1)
 }
 
-/// The verdicts of the experiments, compared for each architecture by itself.
-pub fn beside(
+/// The experiments, compared for each architecture by itself. Fails when they are not the same but for that.
+pub fn analyses(
     store: &dyn Archive,
     ids: &[ExperimentId],
     question: &Question,
-    named: &str,
-) -> Result<String, Failure> {
-    let (mut analyses, mut more): (Vec<Analysis>, _) = (Vec::new(), String::new());
-    for (arch, ids) in by_architecture(store, ids)? {
+) -> Result<Vec<Analysis>, Failure> {
+    let mut analyses: Vec<Analysis> = Vec::new();
+    for ids in by_architecture(store, ids)?.into_values() {
         let analysis = Analysis::of(store, &ids, question)?;
         if let Some(what) = analyses.first().and_then(|first| differs(first, &analysis)) {
             return Err(Failure::Usage(format!(
@@ -29,9 +28,23 @@ pub fn beside(
             )));
         }
         analyses.push(analysis);
-        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        more += &format!("All of {}: faultline{named} compare {}\n", arch.name(), ids.join(" "));
     }
+    Ok(analyses)
+}
+
+/// The verdicts of the experiments as text.
+pub fn beside(
+    store: &dyn Archive,
+    ids: &[ExperimentId],
+    question: &Question,
+    named: &str,
+) -> Result<String, Failure> {
+    let analyses = analyses(store, ids, question)?;
+    let more = by_architecture(store, ids)?.into_iter().map(|(arch, ids)| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        format!("All of {}: faultline{named} compare {}\n", arch.name(), ids.join(" "))
+    });
+    let more: String = more.collect();
     let comparisons = analyses.iter().map(|it| &it.comparison);
     let verdicts = report::architectures(&comparisons.collect::<Vec<_>>());
     let verdicts = if verdicts.is_empty() {

@@ -5,11 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::compare::Comparison;
-use model::{Experiment, Mode, WorkloadUse, visible};
+use ::compare::{Comparison, Explained, Results};
+use model::{Architecture, Experiment, Mode, WorkloadUse, visible};
 use plan::file::{self, Written};
 use plan::workloads;
-use report::{Console, MAX_CONSOLES, Page, Recipe, escape, shell_word, source_name};
+use plots::Plots;
+use report::{
+    Console, MAX_CONSOLES, OfArchitecture, Page, Recipe, escape, shell_word, source_name,
+};
 use results::{Analysis, Question};
 use store::{Archive, ExperimentId, ExperimentRow};
 
@@ -32,14 +35,22 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
         refuse_samples(&store.experiment(*id)?, *id, &named)?;
     }
     if architectures::are_several(&*store, &ids)? {
-        if args.format != Format::Text || args.full {
+        if args.format == Format::Csv || args.full || args.attach.is_some() {
             return Err(Failure::Usage(ONE_ARCHITECTURE.into()));
         }
-        let text = architectures::beside(&*store, &ids, &question(args), &named)?;
+        let text = match args.format {
+            Format::Text => architectures::beside(&*store, &ids, &question(args), &named)?,
+            format => {
+                let analyses = architectures::analyses(&*store, &ids, &question(args))?;
+                check_single(&analyses, format)?;
+                of_several(&*store, &analyses, format)?
+            }
+        };
         write_out(&text, args.output.as_deref())?;
         return Ok(ExitCode::SUCCESS);
     }
     let analysis = Analysis::of(&*store, &ids, &question(args))?;
+    check_single(std::slice::from_ref(&analysis), args.format)?;
     let head = head(&analysis.rows, analysis.comparison.mode);
     let comparison = &analysis.comparison;
     let full = full_command(&named, &ids, args, comparison);
@@ -61,8 +72,49 @@ pub fn compare(store: Option<PathBuf>, args: &CompareArgs) -> Result<ExitCode, F
 }
 
 /// Why another form of a comparison of several architectures is refused.
-const ONE_ARCHITECTURE: &str = "experiments for several architectures are compared by their verdicts, as text: --full and \
-                                other formats are for those of one";
+const ONE_ARCHITECTURE: &str = "--full, --attach and --format csv are for experiments of one architecture: the verdicts on \
+                                several are compared as text, json, mail or html";
+
+/// Experiments for several architectures as JSON, as a mail, or as a page.
+fn of_several(
+    store: &dyn Archive,
+    analyses: &[Analysis],
+    format: Format,
+) -> Result<String, Failure> {
+    match format {
+        Format::Json => {
+            let explained: Vec<Vec<Explained>> = analyses.iter().map(Analysis::explained).collect();
+            let all = analyses.iter().map(|it| &it.comparison);
+            let all: Vec<_> = all.zip(explained.iter().map(Vec::as_slice)).collect();
+            report::architectures_json(&all).map_err(|error| Failure::Host(error.to_string()))
+        }
+        Format::Mail => {
+            let parts: Vec<_> = analyses
+                .iter()
+                .map(|it| (it, it.results(), it.explained_with_reasons(), files_of_both(it)))
+                .collect();
+            let recipes = parts.iter().map(|(analysis, .., files)| {
+                let recipe = recipe(analysis, files);
+                Recipe { on_both: true, ..recipe }
+            });
+            let recipes: Vec<Recipe<'_>> = recipes.collect();
+            let all =
+                parts.iter().zip(&recipes).map(|((analysis, results, explained, _), recipe)| {
+                    let comparison = &analysis.comparison;
+                    OfArchitecture { comparison, results, explained, recipe }
+                });
+            Ok(report::architectures_mail(&all.collect::<Vec<_>>()))
+        }
+        _ => {
+            let shown =
+                analyses.iter().map(|it| Shown::of(store, it)).collect::<Result<Vec<_>, _>>()?;
+            let recipes: Vec<Recipe<'_>> =
+                shown.iter().map(|it| recipe(it.analysis, &it.files)).collect();
+            let pages = shown.iter().zip(&recipes).map(|(it, recipe)| it.page(recipe));
+            Ok(report::architectures_page(&pages.collect::<Vec<_>>()))
+        }
+    }
+}
 
 /// Refuses an experiment of perf's samples, which have no figures for tables.
 fn refuse_samples(experiment: &Experiment, id: ExperimentId, named: &str) -> Result<(), Failure> {
@@ -116,13 +168,20 @@ fn check(args: &CompareArgs) -> Result<(), Failure> {
     if args.experiments.len() > 1 && args.point.is_some() {
         return wrong("--point needs one experiment: a sweep is compared alone");
     }
-    if args.experiments.len() > 1 && matches!(args.format, Format::Mail | Format::Html) {
-        return wrong(
-            "several experiments can only be compared with --format text or json: mail and page tell how to \
-             reproduce one experiment",
-        );
-    }
     Ok(())
+}
+
+/// Refuses a mail or a page on several experiments that are compared with each other.
+fn check_single(analyses: &[Analysis], format: Format) -> Result<(), Failure> {
+    let is_single = analyses.iter().all(|it| it.rows.len() < 2);
+    match is_single || !matches!(format, Format::Mail | Format::Html) {
+        true => Ok(()),
+        false => Err(Failure::Usage(
+            "several experiments can only be compared with --format text or json: mail and page tell how to \
+             reproduce one experiment"
+                .into(),
+        )),
+    }
 }
 
 /// The experiments that are named, or the latest with a complete boot.
@@ -247,15 +306,43 @@ fn json(analysis: &Analysis) -> Result<String, Failure> {
 }
 
 fn page(store: &dyn Archive, analysis: &Analysis) -> Result<String, Failure> {
-    let consoles = analysis.consoles(store, MAX_CONSOLES)?.into_iter();
-    Ok(report::page(&Page {
-        comparison: &analysis.comparison,
-        results: &analysis.results(),
-        plots: &analysis.plots(store)?,
-        explained: &results::with_lines(analysis, analysis.explained_with_paths(), &say),
-        consoles: &consoles.map(|(boot, text)| Console { boot, text }).collect::<Vec<_>>(),
-        recipe: &recipe(analysis, &files(analysis)),
-    }))
+    let shown = Shown::of(store, analysis)?;
+    Ok(report::page(&shown.page(&recipe(analysis, &shown.files))))
+}
+
+/// What a page has of a comparison.
+struct Shown<'a> {
+    analysis: &'a Analysis,
+    results: Results<'a>,
+    plots: Vec<Plots>,
+    explained: Vec<Explained>,
+    consoles: Vec<Console>,
+    files: Vec<(String, String)>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(store: &dyn Archive, analysis: &'a Analysis) -> Result<Self, Failure> {
+        let consoles = analysis.consoles(store, MAX_CONSOLES)?.into_iter();
+        Ok(Self {
+            analysis,
+            results: analysis.results(),
+            plots: analysis.plots(store)?,
+            explained: results::with_lines(analysis, analysis.explained_with_paths(), &say),
+            consoles: consoles.map(|(boot, text)| Console { boot, text }).collect(),
+            files: files(analysis),
+        })
+    }
+
+    fn page<'b>(&'b self, recipe: &'b Recipe<'b>) -> Page<'b> {
+        Page {
+            comparison: &self.analysis.comparison,
+            results: &self.results,
+            plots: &self.plots,
+            explained: &self.explained,
+            consoles: &self.consoles,
+            recipe,
+        }
+    }
 }
 
 /// The files that reproduce an experiment, the experiment file first.
@@ -269,9 +356,18 @@ fn files(analysis: &Analysis) -> Vec<(String, String)> {
     [own].into_iter().chain(others).collect()
 }
 
+/// The files of an experiment for x86-64, for a run on both architectures.
+fn files_of_both(analysis: &Analysis) -> Vec<(String, String)> {
+    let mut files = files(analysis);
+    let names = Architecture::ALL.iter().map(|arch| format!("\"{}\"", arch.name()));
+    let arch = format!("[machine]\narch = [{}]\n", names.collect::<Vec<_>>().join(", "));
+    files[0].1 = files[0].1.replacen("[machine]\n", &arch, 1);
+    files
+}
+
 fn recipe<'a>(analysis: &Analysis, files: &'a [(String, String)]) -> Recipe<'a> {
     let parameters = parameters(&analysis.experiment);
-    Recipe { version: env!("CARGO_PKG_VERSION"), files, parameters }
+    Recipe { version: env!("CARGO_PKG_VERSION"), files, parameters, on_both: false }
 }
 
 /// The parameters of a built-in workload that differ from their defaults. `None` if other workloads run, or a program

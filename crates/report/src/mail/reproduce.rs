@@ -5,8 +5,8 @@ use std::path::Path;
 
 use compare::{KeptBoot, Results, VariantBoots};
 use model::{
-    BootFacts, BootId, Disk, DiskKind, Machine, Manifest, Millis, Mode, PatchMail, Patched,
-    Profiling, Sampler, Sequential, Topology, Variant, count,
+    Architecture, BootFacts, BootId, Disk, DiskKind, Machine, Manifest, Millis, Mode, PatchMail,
+    Patched, Profiling, Sampler, Sequential, Topology, Variant, count,
 };
 
 use super::fit::Piece;
@@ -25,6 +25,8 @@ pub struct Recipe<'a> {
     pub files: &'a [(String, String)],
     /// The names and values of the parameters that differ from their defaults, if the only workload is a built-in one.
     pub parameters: Option<Vec<(String, String)>>,
+    /// Whether it is to be run on both architectures. The file says so itself.
+    pub on_both: bool,
 }
 
 /// Most lines of a file in a mail. Lock files of user space can have hundreds of lines.
@@ -182,7 +184,7 @@ impl OneCommand {
     pub fn of(results: &Results<'_>, recipe: &Recipe<'_>) -> Option<Self> {
         let experiment = results.experiment;
         let [used] = &experiment.workloads[..] else { return None };
-        let machine = machine_options(&experiment.machine)?;
+        let machine = machine_options(&experiment.machine, recipe.on_both)?;
         let (mode, is_exact) = match (experiment.mode, &experiment.sequential) {
             (Mode::Exact, None) => ("--exact --seeds", true),
             (Mode::Measured, Some(it)) if *it == USUAL_SEQUENTIAL => {
@@ -256,7 +258,7 @@ impl OneCommand {
 
 /// Returns the options that describe a machine; `None` if it has swap, uneven nodes, or other disks than one of the usual
 /// kind.
-fn machine_options(machine: &Machine) -> Option<String> {
+fn machine_options(machine: &Machine, on_both: bool) -> Option<String> {
     let topology = &machine.topology;
     let [cpus, nodes] = [topology.cpus(), topology.nodes.len() as u32];
     let even = Topology::even(cpus, topology.memory(), nodes).ok()?;
@@ -266,8 +268,9 @@ fn machine_options(machine: &Machine) -> Option<String> {
         _ => return None,
     };
     let is_usual = &even == topology && machine.swap.is_none();
-    let arch = machine.arch.unless_usual();
-    let arch = arch.map(|arch| format!("--arch {} ", arch.name())).unwrap_or_default();
+    let arch = machine.arch.unless_usual().map(Architecture::name);
+    let arch = if on_both { Some("both") } else { arch };
+    let arch = arch.map(|arch| format!("--arch {arch} ")).unwrap_or_default();
     let memory = topology.memory();
     is_usual.then(|| format!("{arch}--cpus {cpus} --memory {memory} --nodes {nodes}{disk}"))
 }

@@ -216,6 +216,7 @@ fn drawn(
             version: "0.1.0",
             files: &[FILE.map(str::to_owned).into()],
             parameters: None,
+            on_both: false,
         },
     })
 }
