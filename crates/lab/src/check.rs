@@ -7,6 +7,7 @@ use boot::out_of_tree::{self, OutOfTree};
 use boot::{BootError, check_memory};
 use kernels::Source;
 use machine::Emulator;
+use machine::host::{no_events, no_tracepoint};
 use model::{Architecture, Experiment, Kernel, Machine, PerfEvent, WorkloadUse};
 use plan::Request;
 use plan::form::near;
@@ -52,7 +53,14 @@ impl Lab {
             ("a sampled profile", profile.samples().is_some()),
         ];
         let wanted = wants.into_iter().find(|(_, wanted)| *wanted);
-        match wanted.and_then(|(what, _)| Some((what, machine::host::no_events(Path::new("/"))?))) {
+        let root = Path::new("/");
+        let forbidden = wanted.and_then(|(what, _)| Some((what, no_events(root)?)));
+        let mut named = sampler.events.iter().map(|event| PerfEvent::parse(event));
+        let missing = named.find_map(|event| match event {
+            Some(PerfEvent::Tracepoint { system, name }) => no_tracepoint(root, system, name),
+            _ => None,
+        });
+        match forbidden.or(missing.map(|why| ("events", why))) {
             Some((what, why)) => Err(RunError::NoEvents { what, why }),
             None => Ok(()),
         }

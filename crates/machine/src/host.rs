@@ -3,9 +3,11 @@
 mod describe;
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Instant;
 
+use guest::reason;
 use model::{Bytes, HostLoad};
 
 pub use describe::{describe, running_kernel, throttled, topology};
@@ -38,6 +40,26 @@ pub fn no_events(root: &Path) -> Option<String> {
             "this user may not count them, because kernel.perf_event_paranoid is {paranoid}: run as root, or set it to 0"
         )),
         _ => None,
+    }
+}
+
+/// Why a tracepoint cannot be counted: perf reads its number in tracefs (`Documentation/trace/events.rst`). `None` if it
+/// can.
+pub fn no_tracepoint(root: &Path, system: &str, name: &str) -> Option<String> {
+    let events = root.join("sys/kernel/tracing/events");
+    if let Err(error) = fs::read_dir(&events) {
+        let what = match error.kind() {
+            io::ErrorKind::PermissionDenied => "this user may not read it: run as root",
+            _ => "it is not mounted: `mount -t tracefs nodev /sys/kernel/tracing` as root",
+        };
+        return Some(format!("tracepoints are named in /sys/kernel/tracing, and {what}"));
+    }
+    match fs::read_to_string(events.join(system).join(name).join("id")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Some(format!("this kernel has no tracepoint {system}:{name}"))
+        }
+        Err(error) => Some(format!("{system}:{name} cannot be read: {}", reason(&error))),
+        Ok(_) => None,
     }
 }
 
