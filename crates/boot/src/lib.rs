@@ -83,8 +83,13 @@ pub enum On<'a> {
         /// The QEMU that runs it.
         emulator: &'a Emulator,
     },
-    /// On this host, with these settings of it: a session.
-    Host(&'a HostSettings),
+    /// On this host: a session.
+    Host {
+        /// The settings of the host.
+        settings: &'a HostSettings,
+        /// Whether programs have standard input, output and error of this process.
+        streams: bool,
+    },
 }
 
 impl Bootable<'_> {
@@ -101,8 +106,8 @@ impl Bootable<'_> {
             let boot = never_booted(self.head(slot), unbuilt.problem());
             return Ok(Boot { console: unbuilt.output().to_owned(), ..boot });
         }
-        if let On::Host(settings) = self.on {
-            return self.session(settings, slot, directory, doing);
+        if let On::Host { settings, streams } = self.on {
+            return self.session((settings, streams), slot, directory, doing);
         }
         match self.prepare(directory)? {
             Ok(bytes) => self.start(slot, &bytes, directory, doing),

@@ -34,7 +34,7 @@ pub fn provenance(
     }
     let (execution, emulator) = match on {
         On::Vm { engine, emulator } => (engine.execution(), emulator.version()),
-        On::Host(_) => (Execution::Native, ""),
+        On::Host { .. } => (Execution::Native, ""),
     };
     Ok(Provenance {
         execution: Some(execution),

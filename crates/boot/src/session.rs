@@ -2,6 +2,7 @@
 //! back, and turns what was recorded into a boot.
 
 use std::fs;
+use std::mem;
 use std::path::{Path, absolute};
 
 use flight::Job;
@@ -20,7 +21,7 @@ impl Bootable<'_> {
     /// Does the session in `slot`, as [`Bootable::boot`] does a boot.
     pub(crate) fn session(
         &self,
-        settings: &HostSettings,
+        (settings, streams): (&HostSettings, bool),
         slot: Slot,
         directory: &Path,
         doing: &mut dyn FnMut(&str),
@@ -29,7 +30,7 @@ impl Bootable<'_> {
         fs::create_dir_all(directory).map_err(in_file(directory))?;
         let directory = &absolute(directory).map_err(in_file(directory))?;
         let mut head = self.head(slot);
-        let job = match self.host_job()? {
+        let job = match self.host_job(streams)? {
             Ok(job) => job,
             Err(error) => return Ok(never_booted(head, &error.to_string())),
         };
@@ -50,6 +51,7 @@ impl Bootable<'_> {
             directory,
             recorder: RECORDER,
             limits: &self.experiment.machine.limits,
+            streams,
         };
         let (hot, before) = (throttled(root), machine::host::Reading::take());
         let mut narrator = Narrator::new(&head.workloads);
@@ -78,7 +80,7 @@ impl Bootable<'_> {
     }
 
     /// The job for the agent on this host.
-    fn host_job(&self) -> Result<Result<Job, JobError>, BootError> {
+    fn host_job(&self, streams: bool) -> Result<Result<Job, JobError>, BootError> {
         let made = job(self.experiment, self.variant, self.kernel, self.out_of_tree, None);
         let mut job = match made {
             Ok((job, _)) => job,
@@ -88,6 +90,11 @@ impl Bootable<'_> {
         let programs = job.workloads.iter_mut().filter_map(|it| it.command.first_mut());
         for program in programs.filter(|it| *it == WORKLOADS_PATH) {
             *program = own.to_string_lossy().into_owned();
+        }
+        if streams {
+            for workload in &mut job.workloads {
+                workload.command = machine::with_streams(mem::take(&mut workload.command));
+            }
         }
         Ok(Ok(job))
     }

@@ -7,6 +7,7 @@ mod build;
 mod culprit;
 mod kernel;
 mod names;
+mod record;
 mod results;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub use boots::{
 pub use build::{BuildArgs, ConfigArgs};
 pub use culprit::{CulpritArgs, CulpritFormat, FigureArgs};
 pub use kernel::{EventCommand, KernelAddArgs, KernelCommand, KernelPruneArgs};
+pub use record::RecordArgs;
 pub use results::{
     CompareArgs, CoverArgs, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, ExportArgs,
     ExportFormat, Format, Warmup,
@@ -85,6 +87,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Compare a program of your own on several kernels, such as `try 6.12,newest -- ./test.sh`
     Try(Box<TryArgs>),
+    /// Record counters and events around a command on this host, without a VM, and exit with the status of the command
+    Record(RecordArgs),
     /// Boot one kernel, and print what it reports or open a shell in it
     Boot(BootArgs),
     /// Print verdicts and tables of an experiment; the baseline is in the first column

@@ -1,6 +1,7 @@
 //! Lists as text: kernels, experiments, boots. Text from guests and files is escaped.
 
 mod layout;
+mod record;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use store::{ExperimentId, ExperimentRow, Lost};
 use layout::{WIDTH, columns, columns_above, seconds};
 
 pub use layout::{figure, wrapped};
+pub use record::{Moved, moved};
 pub use workload::{checked, floors, workload, workloads};
 
 /// The largest number of lines of the console of a boot whose agent did not start.

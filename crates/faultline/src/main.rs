@@ -70,6 +70,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Workload(command) => commands::workload::command(store, command),
         Command::Run(args) => commands::run::run(store, *args),
         Command::Try(args) => commands::attempt::attempt(store, &args),
+        Command::Record(args) => commands::record::record(store, &args),
         Command::Boot(args) => commands::boot::boot(&args),
         Command::Compare(args) => commands::compare::compare(store, &args),
         Command::Replay(args) => commands::replay::replay(store, &args),

@@ -3,6 +3,7 @@
 mod said;
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -202,4 +203,95 @@ fn a_directory_for_the_journal_is_made_only_for_settings() {
     let place = Place::new("exit 0");
     Said::of(&mut place.attempt(&[])).expect(0);
     assert!(!Path::new(&place.directory.path().join("state")).exists());
+}
+
+impl Place {
+    /// `record` of the program with these options.
+    fn record(&self, options: &[&str]) -> Command {
+        let program = self.program.to_str().unwrap();
+        self.command(&[&["record"], options, &["--", program, "argument"]].concat())
+    }
+}
+
+#[test]
+fn a_recorded_command_has_our_streams_and_gives_its_status() {
+    let place =
+        Place::new("cat; echo \"for $1\" >&2; ls /proc/self/fd | grep -cx '[789]'; exit 77");
+    let mut command = place.record(&["-q"]);
+    let mut run = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    run.stdin.take().unwrap().write_all(b"from here\n").unwrap();
+    let ended = run.wait_with_output().unwrap();
+    let [out, err] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(ended.status.code(), Some(77), "{err}");
+    // Nothing is left of the numbers under which the agent had the streams.
+    assert_eq!(out, "from here\n0\n");
+    let told = "b1: failed: workload work.sh, iteration 0: it exited with status 77";
+    assert!(err.starts_with("for argument\n") && err.contains(told), "{err}");
+    let killed = Place::new("kill -9 $$");
+    Said::of(&mut killed.record(&["-q"])).expect(128 + 9);
+}
+
+#[test]
+fn records_count_faults_and_are_compared() {
+    let place = Place::new("head -c 64M /dev/zero | tail -c 1 >/dev/null; echo out");
+    let said = Said::of(&mut place.record(&["--name", "before", "--repeat", "2"])).expect(0);
+    assert_eq!(said.out, "out\nout\n");
+    let line = |name: &str| {
+        let mut lines = said.err.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        lines.find(|words| words.first() == Some(&name)).unwrap_or_else(|| panic!("{}", said.err))
+            [1]
+        .replace(',', "")
+        .parse::<f64>()
+        .unwrap()
+    };
+    // The kernel counts all faults of the command, and those of others.
+    assert!(line("pgfault") >= line("minor-faults") && line("minor-faults") > 100.0);
+    assert!(
+        said.err.contains("2 sessions") && said.err.contains("Kept as b1 to b2"),
+        "{}",
+        said.err
+    );
+    // The same name adds sessions, and another one is another record.
+    Said::of(&mut place.record(&["--name", "before", "-q"])).expect(0);
+    Said::of(&mut place.record(&["--name", "after", "--repeat", "3", "-q"])).expect(0);
+    let list = place.faultline(&["list"]).expect(0).out;
+    assert_eq!(list.matches("3 complete of 3").count(), 2, "{list}");
+    let compared = place.faultline(&["compare", "before", "after"]).expect(0).out;
+    assert!(compared.contains("Verdicts on after against before"), "{compared}");
+    // Without a name each record is its own.
+    Said::of(&mut place.record(&["-q"])).expect(0);
+    let said = Said::of(&mut place.record(&[])).expect(0);
+    assert!(said.err.contains("Against the record before: faultline"), "{}", said.err);
+}
+
+#[test]
+fn a_recorded_command_can_report_phases() {
+    let phase = "{ echo phase fill >&$FAULTLINE_FD; read ok <&$FAULTLINE_ACK_FD; }";
+    let place = Place::new(&format!("{phase}; echo out"));
+    let said = Said::of(&mut place.record(&["--phases"])).expect(0);
+    assert_eq!(said.out, "out\n");
+    let boot = place.faultline(&["show", "b1"]).expect(0).out;
+    assert!(boot.contains("work.sh 0 fill"), "{boot}");
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_before_the_command_starts() {
+    let place = Place::new("echo started");
+    for (options, told) in [
+        (&["--name", "7"][..], "--name: `7` cannot be a name"),
+        (&["--events", "no:such_tracepoint"], "nothing was started"),
+        (&["--events", "nonsense"], "nonsense"),
+        (&["--repeat", "0"], "--repeat"),
+    ] {
+        let said = Said::of(&mut place.record(options));
+        assert!(said.code == Some(2) && said.err.contains(told), "{options:?}: {}", said.err);
+        assert_eq!(said.out, "", "{options:?}");
+    }
+    let said = place.faultline(&["record", "--", "./of-nobody"]).expect(2);
+    assert!(said.err.contains("./of-nobody"), "{}", said.err);
 }

@@ -32,8 +32,8 @@ pub struct RunInputs<'a> {
 enum Place {
     /// In VMs, with the engine of measured boots.
     Vm { emulator: Emulator, engine: Engine<'static> },
-    /// On this host.
-    Host(Arc<HostSettings>),
+    /// On this host. Programs can have standard input, output and error of this process.
+    Host { settings: Arc<HostSettings>, streams: bool },
 }
 
 impl Place {
@@ -43,7 +43,7 @@ impl Place {
             Self::Vm { emulator, engine } => {
                 On::Vm { engine: inputs.map_or(*engine, Engine::Exact), emulator }
             }
-            Self::Host(settings) => On::Host(settings),
+            Self::Host { settings, streams } => On::Host { settings, streams: *streams },
         }
     }
 }
@@ -79,7 +79,9 @@ impl<'a> RunContext<'a> {
         let guest = lab.guest.of(experiment.machine.arch).map_err(BootError::from)?;
         let is_exact = experiment.mode == Mode::Exact;
         let (place, codes) = match experiment.machine.kind {
-            MachineKind::Host => (Place::Host(lab.settings.clone()), None),
+            MachineKind::Host => {
+                (Place::Host { settings: lab.settings.clone(), streams: lab.streams }, None)
+            }
             MachineKind::Vm => {
                 let emulator = Emulator::find(experiment.machine.arch)?;
                 let memory = experiment.profile.transfers;

@@ -73,6 +73,9 @@ pub struct Lab {
     pub settings: Arc<HostSettings>,
     /// A directory for the files of running boots, on a disk with room for their recordings.
     pub scratch: PathBuf,
+    /// Whether programs on this host have standard input, output and error of this process. What they print is then not
+    /// recorded.
+    pub streams: bool,
     /// Whether a run waits while another run uses the store. If not, it fails.
     pub waits: bool,
 }

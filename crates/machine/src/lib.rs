@@ -23,6 +23,7 @@ mod option;
 mod process;
 mod run;
 pub mod settings;
+mod streams;
 mod tail;
 mod words;
 
@@ -33,6 +34,7 @@ pub use error::Error;
 pub use exact::{Exact, Plugin, Switch, Transfers};
 pub use kvm::{DEVICE as KVM, KVM_LIMIT, Probe};
 pub use run::{run, run_interactive, run_on_host};
+pub use streams::with_streams;
 pub use tail::read_log;
 
 use std::path::Path;
@@ -73,6 +75,8 @@ pub struct Session<'a> {
     pub recorder: Bytes,
     /// The time limits, by the host's time.
     pub limits: &'a Limits,
+    /// Whether the agent passes standard input, output and error of this process to programs that [`with_streams`] starts.
+    pub streams: bool,
 }
 
 impl Engine<'_> {

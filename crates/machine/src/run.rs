@@ -19,6 +19,7 @@ use crate::arguments::{Console, arguments};
 use crate::clock::{Clock, starved, waited};
 use crate::monitor::{Heard, Monitor};
 use crate::process::{KILL_LIMIT, Process, tied};
+use crate::streams;
 use crate::tail::Tail;
 use crate::words::quote_file;
 use crate::{
@@ -73,7 +74,7 @@ pub fn run(vm: &Vm<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> 
 /// Runs a session on this host to its end, as [`run`] does with a machine. The job is in the directory. If faultline ends
 /// first, the agent ends what it started.
 pub fn run_on_host(session: &Session<'_>, watch: &mut dyn FnMut(&Event)) -> Result<Ending, Error> {
-    let &Session { agent, directory, recorder, limits } = session;
+    let &Session { agent, directory, recorder, limits, streams } = session;
     let files = Files::create(directory, recorder)?;
     let path = directory.join(CONSOLE_FILE);
     let console = File::options().append(true).open(&path).map_err(Error::file(&path))?;
@@ -81,6 +82,9 @@ pub fn run_on_host(session: &Session<'_>, watch: &mut dyn FnMut(&Event)) -> Resu
     command.arg(ON_HOST).arg(directory);
     // Ctrl-C is for faultline. The agent ends when its standard input does.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(console);
+    if streams {
+        streams::pass(&mut command).map_err(Error::file(agent))?;
+    }
     let process = Process::start_agent(command, agent)?;
     let watched = Watched { directory, recorder, limits, clock: Clock::wall(), is_host: true };
     Watch::new(watched, process, None, files.recorder).until_the_end(watch)

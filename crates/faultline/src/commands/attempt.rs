@@ -260,11 +260,10 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
         }
         (None, false) => {}
     }
-    let directory = env::current_dir()?;
-    let path: Vec<PathBuf> = env::var_os("PATH").iter().flat_map(env::split_paths).collect();
-    let Some(path) = Some(path).filter(|path| !path.is_empty()) else {
-        return Err(usage("PATH is not set".into()));
-    };
+    let (directory, path) = (env::current_dir()?, search_path()?);
+    if is_host {
+        return find_in_place(&args.command);
+    }
     let first = args.kernels.iter().flat_map(|it| it.split(',')).next().unwrap_or_default();
     let asked = args.arch.and_then(ArchArg::one);
     let arch = asked.unwrap_or_else(|| kernels::Request::architecture(first));
@@ -275,8 +274,22 @@ fn bundle(args: &TryArgs) -> Result<ProgramBundle, Failure> {
         with: &args.with,
         arch,
     };
-    let bundle = if is_host { bundle::in_place(request) } else { bundle::bundle(request) };
-    bundle.map_err(|error| usage(error.to_string()))
+    bundle::bundle(request).map_err(|error| usage(error.to_string()))
+}
+
+/// A program that runs on this host, where it is.
+pub fn find_in_place(command: &[String]) -> Result<ProgramBundle, Failure> {
+    let (directory, path) = (env::current_dir()?, search_path()?);
+    let arch = Architecture::X86_64;
+    let request = ProgramRequest { command, directory: &directory, path: &path, with: &[], arch };
+    bundle::in_place(request).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// The directories in which programs are searched.
+fn search_path() -> Result<Vec<PathBuf>, Failure> {
+    let path: Vec<PathBuf> = env::var_os("PATH").iter().flat_map(env::split_paths).collect();
+    let path = Some(path).filter(|path| !path.is_empty());
+    path.ok_or_else(|| Failure::Usage("PATH is not set".into()))
 }
 
 /// Measured mode if KVM works, otherwise exact mode.

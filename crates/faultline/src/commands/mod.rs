@@ -20,6 +20,7 @@ pub mod machine;
 pub mod new_directory;
 pub mod options;
 pub mod plan;
+pub mod record;
 pub mod replay;
 pub mod run;
 pub mod selftest;

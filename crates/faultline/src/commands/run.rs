@@ -123,6 +123,7 @@ pub fn with_store(store: Box<dyn Archive>, path: &Path, turn: TurnArgs) -> Resul
         host: machine::host::describe(Path::new("/")),
         settings: Arc::new(HostSettings::of_user()),
         scratch: scratch(path),
+        streams: false,
         waits: !turn.no_wait,
     })
 }
