@@ -5,6 +5,7 @@ use std::fs;
 use std::mem;
 use std::path::{Path, absolute};
 
+use compare::on_host::remarks;
 use flight::Job;
 use flight::job::{JOB_FILE, WORKLOADS_PATH};
 use machine::Session;
@@ -61,13 +62,11 @@ impl Bootable<'_> {
             }
         });
         let host = before.until_now();
+        let slowed = throttled(root).saturating_sub(hot);
+        let changed = remarks(&head.facts.provenance.host, &describe(root), slowed);
         let put_back = settings.put_back()?;
         let boot = conclude(head, directory, Some(&ending?), host, None);
         let mut boot = boot.map_err(in_file(directory))?;
-        let slowed = throttled(root).saturating_sub(hot);
-        let slowed = (slowed > 0).then(|| {
-            format!("the host slowed its CPUs down because of heat, by {slowed} events in all")
-        });
         let left = put_back.left.into_iter();
         let workload = "this session".to_owned();
         boot.notes.extend(left.map(|text| Note {
@@ -75,7 +74,7 @@ impl Bootable<'_> {
             workload: workload.clone(),
             text,
         }));
-        boot.notes.extend(slowed.map(|it| NoteKind::Remark.note(it)));
+        boot.notes.extend(changed);
         Ok(boot)
     }
 

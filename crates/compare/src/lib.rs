@@ -67,7 +67,7 @@ pub use figures::warmup::{Beginnings, Repeated, WarmUp};
 pub use notes::consistency::{Counting, Finding, Relation, Severity};
 pub use notes::{
     BuildDifference, Complaint, ConfigChange, ConfigDifference, Fact, HostRange, Mixed, Notes,
-    PAGE_SIZE, Unmeasured, thp,
+    PAGE_SIZE, Unmeasured, on_host, thp,
 };
 pub use pairs::MissingSeed;
 pub use tables::chosen::Unmet;

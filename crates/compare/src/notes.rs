@@ -4,6 +4,7 @@ mod build;
 mod config;
 pub mod consistency;
 mod facts;
+pub mod on_host;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +53,9 @@ pub struct Notes {
     /// State that workloads left behind, so that the next workloads of the boot found another state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Unmeasured>,
+    /// What changed on the host during sessions, such as its governor, and how often heat slowed it down.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub on_host: Vec<Unmeasured>,
     /// The load of the host during each variant's boots.
     pub host: Vec<HostRange>,
     /// Counters of one kernel that do not add up.
@@ -162,8 +166,12 @@ pub fn notes(columns: &[VariantBoots<'_>]) -> Notes {
         mixed: columns.iter().flat_map(mixed).collect(),
         complaints: columns.iter().flat_map(complaints).collect(),
         without_log: columns.iter().filter(has_no_log).map(|it| it.name().to_owned()).collect(),
-        unmeasured: columns.iter().flat_map(|it| noted(it, &LACKS)).collect(),
-        left: columns.iter().flat_map(|it| noted(it, &[NoteKind::Left])).collect(),
+        unmeasured: columns
+            .iter()
+            .flat_map(|it| noted(it, |it| LACKS.contains(&it.kind)))
+            .collect(),
+        left: columns.iter().flat_map(|it| noted(it, |it| it.kind == NoteKind::Left)).collect(),
+        on_host: columns.iter().flat_map(|it| noted(it, on_host::is_remark)).collect(),
         host: columns.iter().filter_map(host).collect(),
         ..Notes::default()
     }
@@ -290,9 +298,29 @@ fn facts(columns: &[VariantBoots<'_>], of_columns: &[ColumnFacts<'_>]) -> Vec<Fa
         Fact { name: "command line", values: facts::own_words(&cmdlines) },
     ];
     facts.extend(MADE.into_iter().map(|(name, of)| of_all(name, of, of_columns)).filter(varies));
+    facts.extend(load(columns));
     facts.extend(changed("settings", facts::settings, columns));
     facts.extend(changed("modules", facts::modules, columns));
     facts
+}
+
+/// Mean loads that differ by less are not noted: one more task that runs all the time makes a load of 1.
+const LOAD: f64 = 1.0;
+
+/// The mean load when the sessions of each column began, if that of two columns differs by [`LOAD`] or more.
+fn load(columns: &[VariantBoots<'_>]) -> Option<Fact> {
+    let mean = |column: &VariantBoots<'_>| {
+        let is_session = |it: &&Boot| it.facts.provenance.execution == Some(Execution::Native);
+        let loads = column.complete().filter(is_session).map(|it| it.host.load_before);
+        let loads: Vec<f64> = loads.filter(|load| load.is_finite()).collect();
+        (!loads.is_empty()).then(|| loads.iter().sum::<f64>() / loads.len() as f64)
+    };
+    let means: Vec<Option<f64>> = columns.iter().map(mean).collect();
+    let known = || means.iter().flatten().copied();
+    let [least, most] = [known().reduce(f64::min)?, known().reduce(f64::max)?];
+    let said = |mean: f64| format!("{mean:.1} on average when its sessions began");
+    let values = means.iter().map(|mean| mean.map(said)).collect();
+    (most - least >= LOAD).then_some(Fact { name: "load", values })
 }
 
 /// The fact of what the variants change in the running kernel; `None` if no variant changes anything.
@@ -398,16 +426,15 @@ fn has_no_log(column: &&VariantBoots<'_>) -> bool {
     column.standing().any(|kept| kept.boot.notes.iter().any(|note| note.kind == NoteKind::NoLog))
 }
 
-/// The notes of these kinds in a column's complete boots. Equal texts are merged.
-fn noted<'a>(
+/// The notes of a column's complete boots that are wanted. Equal texts are merged.
+fn noted<'a, F: Fn(&Note) -> bool>(
     column: &VariantBoots<'a>,
-    kinds: &[NoteKind],
-) -> impl Iterator<Item = Unmeasured> + use<'a> {
+    is_wanted: F,
+) -> impl Iterator<Item = Unmeasured> + use<'a, F> {
     let name = column.name();
     let mut boots_by_note: BTreeMap<String, Vec<BootId>> = BTreeMap::new();
     for kept in column.standing().filter(|kept| kept.boot.outcome.counts()) {
-        let is_one = |note: &&Note| kinds.contains(&note.kind);
-        for note in kept.boot.notes.iter().filter(is_one) {
+        for note in kept.boot.notes.iter().filter(|note| is_wanted(note)) {
             boots_by_note.entry(note.to_string()).or_default().push(kept.id);
         }
     }

@@ -83,6 +83,7 @@ pub fn all(comparison: &Comparison) -> Vec<Note> {
     all.extend(variants.iter().flat_map(set_aside));
     all.extend(noted("no figure", &notes.unmeasured));
     all.extend(noted("left over", &notes.left));
+    all.extend(noted("changed", &notes.on_host));
     all.extend(complaints(&notes.complaints));
     all.extend(no_complaints(notes, variants.len()));
     all.extend(notes.findings.iter().map(consistency::finding));

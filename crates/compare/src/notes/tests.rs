@@ -52,6 +52,39 @@ fn unmeasured_figures_are_reported_for_boots_that_count() {
 }
 
 #[test]
+fn a_higher_load_in_sessions_of_one_variant_is_noted() {
+    let noted = |loads: [f64; 3], execution| {
+        let made = |(number, (name, load)): (u32, (&str, f64))| {
+            let mut boot = Boot { variant: name.into(), ..boot(number) };
+            boot.facts.provenance.execution = Some(execution);
+            boot.host.load_before = load;
+            boot
+        };
+        let boots = (0..).zip(["a", "b", "b"].into_iter().zip(loads)).map(made);
+        let boots: Vec<Boot> = boots.collect();
+        let variants = [variant("a"), variant("b")];
+        let facts = notes(&columns(&variants, &[&boots[..1], &boots[1..]])).facts;
+        facts.into_iter().find(|it| it.name == "load").map(|it| it.values)
+    };
+    let said = |mean| Some(format!("{mean} on average when its sessions began"));
+    let loads = [0.5, 1.0, 3.0];
+    assert_eq!(noted(loads, Execution::Native), Some(vec![said("0.5"), said("2.0")]));
+    assert_eq!(noted([0.5, 1.0, 1.5], Execution::Native), None);
+    assert_eq!(noted([f64::NAN, 1.0, 3.0], Execution::Native), None);
+    // In a VM the guest's load is not that of the host.
+    assert_eq!(noted(loads, Execution::Kvm), None);
+}
+
+#[test]
+fn what_changed_on_a_host_is_noted_with_its_sessions() {
+    let mut boots = [boot(0), boot(1)];
+    let hot = on_host::remarks(&Host::default(), &Host::default(), 3).remove(0);
+    boots[1].notes = vec!["filled".into(), hot.clone()];
+    let [told] = of_one(&boots).on_host.try_into().unwrap();
+    assert_eq!((told.text, named(&told.boots)), (hot.text, "b1".into()));
+}
+
+#[test]
 fn what_workloads_left_is_reported() {
     let mut boots = [boot(0), boot(1), boot(2)];
     let left = Note::from("left by fill: 312 MiB of memory in use");
