@@ -133,7 +133,7 @@ pub enum Command {
     },
     /// Show an experiment and its boots, or one boot with its log
     Show(ShowArgs),
-    /// Put settings of this host back that a killed run left
+    /// Say what this host is good for, or put its settings back
     #[command(subcommand)]
     Machine(MachineCommand),
     /// Check the store
@@ -149,6 +149,13 @@ pub enum Command {
 
 #[derive(Debug, Subcommand)]
 pub enum MachineCommand {
+    /// Say what can be done on a machine and what not, what it is, how noisy it is, and how many sessions a change of 1 %
+    /// takes. Changes nothing, and takes seconds
+    Check {
+        /// The machine: this host
+        #[arg(value_name = "NAME", default_value = "host", value_parser = ["host"])]
+        name: String,
+    },
     /// Put settings of this host back that a killed run left. Each run does so when it starts
     Restore,
 }

@@ -17,7 +17,7 @@ use store::{ExperimentId, ExperimentRow, Lost};
 
 use layout::{WIDTH, columns, columns_above, seconds};
 
-pub use layout::{figure, wrapped};
+pub use layout::{figure, topics, wrapped};
 pub use record::{Moved, moved};
 pub use workload::{checked, floors, workload, workloads};
 

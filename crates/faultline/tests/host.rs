@@ -295,3 +295,22 @@ fn what_cannot_be_recorded_is_refused_before_the_command_starts() {
     let said = place.faultline(&["record", "--", "./of-nobody"]).expect(2);
     assert!(said.err.contains("./of-nobody"), "{}", said.err);
 }
+
+#[test]
+fn a_check_of_this_host_fits_and_changes_nothing() {
+    let place = Place::new("exit 0");
+    let said = place.faultline(&["machine", "check"]).expect(0);
+    let mut lines = said.out.lines();
+    assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{}", said.out);
+    let has = |head: &str| lines.any(|line| line.starts_with(head));
+    let heads =
+        ["This host:", "  CPU ", "  load ", "What this user can do here:", "  settings ", "Noise:"];
+    assert!(heads.into_iter().all(has), "{}", said.out);
+    assert!(said.out.contains("20 sessions of the workload pagefault"), "{}", said.out);
+    assert!(said.out.contains("1 % takes"), "{}", said.out);
+    // Neither a store nor a journal is left.
+    assert!(!place.directory.path().join("store.db").exists());
+    assert!(!place.directory.path().join("state").exists());
+    let other = place.faultline(&["machine", "check", "box"]).expect(2);
+    assert!(other.err.contains("host"), "{}", other.err);
+}

@@ -1,5 +1,6 @@
 //! Reads the host's load and the CPU time stolen by its own hypervisor while a machine runs, and describes the host.
 
+mod check;
 mod describe;
 
 use std::fs;
@@ -10,6 +11,7 @@ use std::time::Instant;
 use guest::reason;
 use model::{Bytes, HostLoad};
 
+pub use check::{Line, abilities, facts};
 pub use describe::{describe, running_kernel, throttled, topology};
 
 /// Memory available to programs without swapping: `MemAvailable` of `/proc/meminfo` (`proc_meminfo(5)`).
@@ -23,6 +25,12 @@ pub fn memory() -> Option<Bytes> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
     let [memory, swap] = ["MemTotal:", "SwapTotal:"].map(|name| line(&meminfo, name));
     Some(Bytes(memory?.0.saturating_add(swap?.0)))
+}
+
+/// The memory of each node in MiB, from bytes: `12053, 12052 MiB`.
+fn memory_text(nodes: &[u64]) -> String {
+    let nodes: Vec<String> = nodes.iter().map(|bytes| (bytes >> 20).to_string()).collect();
+    if nodes.is_empty() { "not known".to_owned() } else { format!("{} MiB", nodes.join(", ")) }
 }
 
 /// Why this process may not count events of all CPUs: that needs the capability `CAP_PERFMON` or `CAP_SYS_ADMIN`, or a

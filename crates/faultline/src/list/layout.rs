@@ -34,6 +34,16 @@ pub fn wrapped<'a>(first: &str, indent: &str, words: impl Iterator<Item = &'a st
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
+/// Lines of a topic and a text each, below a head. Texts are escaped, and wrapped behind the longest topic.
+pub fn topics(head: &str, lines: &[(&'static str, String)]) -> String {
+    let width = lines.iter().map(|(topic, _)| topic.len()).max().unwrap_or(0);
+    let indent = " ".repeat(width + 4);
+    let lines = lines.iter().map(|(topic, text)| {
+        wrapped(&format!("  {topic:width$}  "), &indent, text.split_whitespace())
+    });
+    format!("{head}:\n{}", lines.collect::<String>())
+}
+
 /// Lays rows out in columns, each as wide as its widest cell. Cells are escaped.
 pub fn columns<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows = rows.map(|row| row.map(|cell| escape(&cell)));
@@ -70,6 +80,13 @@ mod tests {
         let word = "x".repeat(60);
         let text = wrapped("a: ", "  ", ["b c", &word, &word].into_iter());
         assert_eq!(text, format!("a: b c {word}\n  {word}\n"));
+    }
+
+    #[test]
+    fn topics_are_aligned() {
+        let lines = [("a", "b c".to_owned()), ("long", format!("{} d", "x".repeat(92)))];
+        let text = format!("Head:\n  a     b c\n  long  {}\n        d\n", "x".repeat(92));
+        assert_eq!(topics("Head", &lines), text);
     }
 
     #[test]

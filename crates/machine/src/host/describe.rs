@@ -143,7 +143,7 @@ fn memory(root: &Path) -> Vec<u64> {
 }
 
 /// The entries of a directory whose names are `prefix` and a number, by number.
-fn numbered(directory: &Path, prefix: &str) -> Vec<PathBuf> {
+pub(super) fn numbered(directory: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let number = |entry: &fs::DirEntry| {
         entry.file_name().to_str()?.strip_prefix(prefix)?.parse::<u32>().ok()
@@ -164,12 +164,12 @@ fn flag(path: &Path) -> Option<bool> {
 }
 
 /// The text of a file of one line; empty if it cannot be read.
-fn read(path: &Path) -> String {
+pub(super) fn read(path: &Path) -> String {
     whole(path).trim().chars().take(MAX_TEXT).collect()
 }
 
 /// The text of a file; empty if it cannot be read.
-fn whole(path: &Path) -> String {
+pub(super) fn whole(path: &Path) -> String {
     let mut bytes = Vec::new();
     let is_read = File::open(path).and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes));
     is_read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&bytes).into_owned())
