@@ -314,3 +314,11 @@ fn a_check_of_this_host_fits_and_changes_nothing() {
     let other = place.faultline(&["machine", "check", "box"]).expect(2);
     assert!(other.err.contains("host"), "{}", other.err);
 }
+
+#[test]
+fn a_dry_run_refuses_settings_that_cannot_be_written() {
+    let place = Place::new("exit 0");
+    let run = ["run", "--on", "host", "--workload", "fork", "--dry-run", "--sysctl"];
+    let said = place.faultline(&[&run[..], &["kernel.ostype=a,b"]].concat()).expect(2);
+    assert!(said.err.contains("the kernel only lets it be read"), "{}", said.err);
+}

@@ -10,7 +10,7 @@ use boot::{Guest, Libraries};
 use kernels::Cache;
 use lab::{Lab, RunEnding, RunError, RunOptions, RunSummary};
 use machine::settings::HostSettings;
-use model::{Mode, Sampler, count};
+use model::{Experiment, Mode, Sampler, count};
 use plan::Request;
 use plan::file::{self, FileForm, Input};
 use plan::form::text;
@@ -40,6 +40,7 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         let store = path.exists().then(|| existing_store(Some(path))).transpose()?;
         let cache = Cache::open()?.without_waiting();
         for request in &requests {
+            check_settings(&request.experiment)?;
             print(&plan(request, &cache, store.as_deref(), run_options(&args))?)?;
         }
         return Ok(ExitCode::SUCCESS);
@@ -63,6 +64,14 @@ pub fn run(store: Option<PathBuf>, args: RunArgs) -> Result<ExitCode, Failure> {
         print(&beside(&*lab.store, &ids, &Question::default(), &named)?)?;
     }
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(BOOTS_FAILED) })
+}
+
+/// Checks that this user may write the settings of an experiment on this host.
+fn check_settings(experiment: &Experiment) -> Result<(), RunError> {
+    let settings = HostSettings::of_user();
+    let variants = experiment.variants.iter().filter(|_| !experiment.machine.kind.is_vm());
+    let mut all = variants.flat_map(|variant| &variant.settings);
+    Ok(all.try_for_each(|setting| settings.check(setting))?)
 }
 
 fn run_options(args: &RunArgs) -> RunOptions {
