@@ -106,7 +106,11 @@ fn together<'a>(sides: &'a [Side], notes: impl Fn(&'a Side) -> &'a [Note]) -> Ve
             }
         })
     };
-    sides.iter().enumerate().flat_map(of).collect()
+    let mut notes: Vec<Note> = sides.iter().enumerate().flat_map(of).collect();
+    // Notes on one topic stay together.
+    let topics: Vec<&str> = notes.iter().map(|note| note.topic).collect();
+    notes.sort_by_key(|note| topics.iter().position(|topic| *topic == note.topic));
+    notes
 }
 
 /// What the comparisons found, in a few words: the first row with a regression, or else the first with another verdict.
